@@ -1,9 +1,9 @@
 """Differentially private regression, with confidence intervals.
 
-Linear models fitted under differential privacy; every guarantee carries its theorem, and
-the theorem is checked by machine.
+This package fits linear models under differential privacy. Every guarantee names its
+theorem, and the tests of the package check the theorem by machine.
 
-Subpackages, and those of their names that are available here, are imported on first use.
+Subpackages are imported on first use, as are the names that this package re-exports.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""`python -m confide` is the command line."""
+"""The command line, run as `python -m confide`."""
 
 from confide.cli import main
 

@@ -1,8 +1,8 @@
 """Safe files: atomic writes, owner-only permissions, and reads with size limits.
 
 An output file is reserved, with disk space, before anything is charged. It has no name
-until it is complete, so that nothing is left of it if the process is killed; on a system
-without nameless files it has a random name.
+until it is complete, so that nothing is left of it if the process is killed. On systems
+without anonymous files it has a random temporary name.
 """
 
 import errno
@@ -22,9 +22,9 @@ USUAL_MODE = 0o600
 MOST_BYTES = 2**28
 """Size limit in bytes of schema and model files; `SIZE_VARIABLE` overrides it."""
 MOST_UNPACKED = 2**30
-"""Bytes to which compressed content may always expand; `SIZE_VARIABLE` overrides it."""
+"""Size in bytes to which any compressed file may expand; `SIZE_VARIABLE` overrides it."""
 MOST_RATIO = 100
-"""Largest expansion factor of a larger compressed file."""
+"""Largest expansion factor of a compressed file that expands beyond `MOST_UNPACKED`."""
 MOST_IN_MEMORY = 2**35
 """Size limit in bytes of a table that is read into memory."""
 
@@ -45,7 +45,7 @@ def file_mode() -> int:
 
 
 def size_limit(usual: int) -> int:
-    """Return the size limit for reading, by default or as configured."""
+    """Return the configured size limit for reading, or ``usual`` if none is configured."""
     text = os.environ.get(SIZE_VARIABLE)
     if not text:
         return usual
@@ -65,12 +65,12 @@ def too_large(path: Path, most: int) -> InvalidParameter:
         "file",
         f"at most {most:,} bytes long, unpacked",
         f"{path}, which is longer",
-        f"If that is right, raise the limit: {SIZE_VARIABLE}={16 * most} confide ...",
+        f"If this is intended, raise the limit: {SIZE_VARIABLE}={16 * most} confide ...",
     )
 
 
 def check_regular(path: Path, name: str) -> None:
-    """Reject devices, pipes and sockets, which may never end."""
+    """Raise for devices, pipes and sockets, which may never end."""
     try:
         kind = path.stat().st_mode
     except OSError as error:
@@ -103,11 +103,13 @@ class ReservedFile:
     Parameters
     ----------
     path
-        Where the file will be.
+        Path of the file.
+    name
+        Name of the parameter or option that error messages refer to.
     room
-        How many bytes to reserve; more may be written, if the disk has them.
+        Number of bytes to reserve. More may be written if there is space on the disk.
     replaces
-        Whether an older file of that name may be replaced. It keeps its permissions.
+        Whether an existing file may be replaced. The new file keeps its permissions.
     """
 
     def __init__(
@@ -129,7 +131,7 @@ class ReservedFile:
             raise self._cannot(f"on a disk with {room:,} bytes free", error) from None
 
     def _checked_mode(self) -> int:
-        """Check an existing file, and return the permissions for writing."""
+        """Check any existing file, and return the permissions of the new file."""
         try:
             found = os.lstat(self.path)
         except FileNotFoundError:
@@ -160,15 +162,15 @@ class ReservedFile:
         return handle
 
     def write(self, content: bytes) -> None:
-        """Write the file, flush it to disk, and only then give it its name."""
+        """Write the file and flush it to disk; only then give the file its name."""
         with self.stream() as stream:
             stream.write(content)
 
     @contextmanager
     def stream(self) -> Iterator[IO[bytes]]:
-        """Yield a stream to write to; at the end flush the file and give it its name.
+        """Yield a stream for writing; at the end flush the file and give it its name.
 
-        If the block fails there is no file.
+        If the block fails, no file is left.
         """
         try:
             with os.fdopen(os.dup(self._handle), "wb") as stream:
@@ -216,14 +218,14 @@ def write_file(path: Path, content: bytes, name: str) -> None:
 
 
 def same_place(one: Path, other: Path) -> bool:
-    """Whether two file names refer to the same file, which need not exist."""
+    """Return whether two paths refer to the same file, which need not exist."""
     folders = [os.path.realpath(path.parent) for path in (one, other)]
     names = [path.name.casefold() for path in (one, other)]
     return folders[0] == folders[1] and names[0] == names[1]
 
 
 def check_apart(option: str, path: Path, read: Mapping[str, Path]) -> None:
-    """Refuse to write over what is read, by whatever name."""
+    """Raise if an output file is one of the input files, even under another name."""
     for name, other in read.items():
         same = same_place(path, other)
         with suppress(OSError, ValueError):
@@ -251,7 +253,7 @@ def _write_all(handle: int, content: bytes) -> None:
 
 
 def _link(handle: int, path: Path) -> None:
-    """Give an open anonymous file its name; reject a name that exists."""
+    """Give an open anonymous file its name; raise if the name already exists."""
     folder = os.open("/proc/self/fd", os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.link(str(handle), path, src_dir_fd=folder, follow_symlinks=True)

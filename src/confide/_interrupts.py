@@ -1,4 +1,4 @@
-"""Delay of signals during work that must not be interrupted."""
+"""Delayed handling of signals during work that must not be interrupted."""
 
 import signal
 import threading
@@ -18,8 +18,8 @@ _waiting: list[int] | None = None
 def uninterrupted() -> Iterator[None]:
     """Delay interrupts until the end of the block.
 
-    Python delivers signals to the main thread alone: in other threads there is nothing to
-    delay. Blocks may be nested.
+    Python delivers signals only to the main thread, so in other threads nothing needs to be
+    delayed. Blocks may be nested.
     """
     global _waiting  # noqa: PLW0603 - signals belong to the process
     if _waiting is not None or threading.current_thread() is not threading.main_thread():
@@ -42,6 +42,9 @@ def uninterrupted() -> Iterator[None]:
 
 
 def stop_if_interrupted() -> None:
-    """Stop if an interrupt is pending and nothing has been done yet."""
+    """Raise `KeyboardInterrupt` if an interrupt is pending.
+
+    This may be called only before anything has been done that must not be interrupted.
+    """
     if _waiting:
         raise KeyboardInterrupt

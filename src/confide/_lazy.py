@@ -1,4 +1,4 @@
-"""Lazy imports, and names that have moved."""
+"""Lazy imports, and support for names that have moved to another module."""
 
 import sys
 import warnings
@@ -10,9 +10,10 @@ from typing import Any
 def lazy(
     package: str, modules: Mapping[str, Collection[str]]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return a package's ``__getattr__`` and ``__dir__``.
+    """Return ``__getattr__`` and ``__dir__`` for a package with lazy imports.
 
-    ``modules`` lists the modules of the package, each with the names that it provides.
+    ``modules`` lists the modules of the package, each with the names that the package
+    re-exports from it.
     """
     lent = {name: module for module, names in modules.items() for name in names}
 
@@ -32,13 +33,16 @@ def lazy(
 
 
 def moved(room: str, names: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return a module's ``__getattr__`` that warns and finds names that have moved."""
+    """Return a ``__getattr__`` that finds names that have moved, with a warning.
+
+    ``names`` maps every such name to the module that contains it now.
+    """
 
     def find(name: str) -> Any:
         if name not in names:
             raise AttributeError(f"module {room!r} has no attribute {name!r}")
         warnings.warn(
-            f"{room}.{name} moved: import it from {names[name]}.",
+            f"{room}.{name} has moved: import it from {names[name]}.",
             DeprecationWarning,
             stacklevel=2,
         )

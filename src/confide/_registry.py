@@ -1,4 +1,4 @@
-"""Registries: named collections for tests, documentation and the command line."""
+"""Registries: collections of named classes or objects."""
 
 from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
@@ -11,19 +11,19 @@ T = TypeVar("T")
 
 
 class Registry(Mapping[str, T]):
-    """Named entries, added by a decorator and never changed.
+    """A mapping of names to entries, which are added by a decorator and never changed.
 
     Parameters
     ----------
     what : str
-        What an entry is, for error messages.
+        The term for an entry in error messages, such as "loss".
     *rooms : str
         Modules that add their entries when they are imported. They are imported at the
-        first look-up, so that the entries do not depend on what a program imported before.
+        first look-up, so that the entries do not depend on earlier imports.
 
     Examples
     --------
-    The registry of losses knows every loss by its name, and explains a misspelt one:
+    The registry of losses contains every loss under its name:
 
     >>> from confide.objectives import LOSSES
     >>> LOSSES.find("logistic").__name__
@@ -44,12 +44,12 @@ class Registry(Mapping[str, T]):
         return self._entered
 
     def register(self, name: str) -> Callable[[T], T]:
-        """Add the decorated class under a name.
+        """Return a decorator that adds a class under a name.
 
         Parameters
         ----------
         name : str
-            The name, not yet in use.
+            A name that is not yet in use.
 
         Returns
         -------
@@ -75,7 +75,7 @@ class Registry(Mapping[str, T]):
         return len(self._entries)
 
     def find(self, name: str) -> T:
-        """Return an entry, or raise an error that lists the names.
+        """Return an entry by its name, or raise an error that lists all names.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""A private fit end to end, on real data that ships with scikit-learn."""
+"""A private fit from start to finish, on real data that ships with scikit-learn."""
 
 import warnings
 from dataclasses import dataclass, replace
@@ -18,17 +18,22 @@ EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
 DELTA = "1e-5"
 FITS_PER_BUDGET = 20
 INTERVAL_COLUMNS = ("mean texture", "mean smoothness")
-"""Columns of the model with intervals: a table this small pays for few, and columns that
-all but tell the classes apart have no plain coefficient that could be told."""
+"""Columns of the model with intervals.
+
+They are few because the table is small. Columns that almost separate the classes are left
+out, because even without privacy their coefficients are poorly determined.
+"""
 NO_NOISE, NO_RIDGE = Pure(10**9), 1e-6
 
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """What the demonstration shows.
+    """Results of the demonstration.
 
-    ``noise_free`` are the coefficients that the same model has without noise and ridge;
-    accuracies are those of a model on all columns of half the patients.
+    ``noise_free`` are the coefficients of the same model without noise and with almost no
+    ridge. ``by_epsilon`` has an epsilon, the mean test accuracy and its standard deviation
+    in each row, for models fitted on all columns of half of the patients.
+    ``without_privacy`` is the test accuracy of an ordinary model.
     """
 
     summary: Summary
@@ -40,7 +45,7 @@ class Demo:
 
 
 def breast_cancer() -> tuple[Schema, pd.DataFrame]:
-    """Return the public schema and the table."""
+    """Return the public schema and the table of the breast cancer data."""
     bunch = load_breast_cancer(as_frame=True)
     table = bunch.frame.drop(columns="target")
     table["diagnosis"] = np.where(bunch.target == 0, "malignant", "benign")
@@ -48,7 +53,7 @@ def breast_cancer() -> tuple[Schema, pd.DataFrame]:
 
 
 def run_demo(epsilon: float = 4.0, seed: int | None = None) -> Demo:
-    """Fit one model with intervals at epsilon, and others for several budgets."""
+    """Fit a model with intervals at ``epsilon``, and models without at several budgets."""
     schema, table = breast_cancer()
     few = replace(
         schema, columns=tuple(c for c in schema.columns if c.name in INTERVAL_COLUMNS)
@@ -75,7 +80,7 @@ def run_demo(epsilon: float = 4.0, seed: int | None = None) -> Demo:
 def _accuracies(
     schema: Schema, table: pd.DataFrame, seed: int | None
 ) -> tuple[tuple[tuple[float, float, float], ...], float]:
-    """Return budgets with mean and spread of test accuracy; and that without privacy."""
+    """Return test accuracies: mean and deviation at each epsilon, and without privacy."""
     train, test = table.iloc[::2], table.iloc[1::2]
     truth = test["diagnosis"].to_numpy()
 

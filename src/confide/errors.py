@@ -9,34 +9,36 @@
     ├── MixedBudgets          two kinds of budget without a conversion (also a TypeError)
     ├── MixedNeighbours       the charge's neighbour relation does not imply the limit's
     ├── BudgetExceeded        a charge would go over a limit; nothing was spent
-    ├── TamperedLedger        the entries of a ledger do not fit together
+    ├── TamperedLedger        the entries of a ledger are inconsistent
     ├── PrivacyLeak           an attempt to copy or store private data
     ├── DataNotFound          a dataset is not on this machine and cannot be downloaded
     ├── NoRandomness          the operating system has no random bits; nothing was spent
     └── NotSolved             a solver could not certify its answer: a bug in confide
 
-    ClaimedGuarantee          a warning: what is about to be paid for is not PROVED
+    ClaimedGuarantee          a warning: the guarantee of a charge is not PROVED
     NoiseChanged              a warning: a parameter changes the kind of noise
     LooseBudget               a warning: a budget gives little protection
-    RepeatedSpending          a warning: copies of a model spend without a ledger
-    UnrecordedRelease         a warning: a release was paid for but not recorded
+    RepeatedSpending          a warning: copies of a model are fitted without a ledger
+    UnrecordedRelease         a warning: a release was charged but not recorded
 
-Messages say what must hold, what was given and what to do. They never quote a record.
+Messages state what must hold, what was given and what to do. They never quote a record.
 """
 
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from enum import Enum
-from typing import Any
+from typing import Any, Final
 
+BUG: Final = "bug in confide, please report it"
+"""Beginning of the message of an error that is no fault of the user's."""
 LONGEST_NAME = 80
-"""Longer words are not compared."""
+"""Number of characters of a word that are compared."""
 
 
 class ConfideError(Exception):
-    """Any error that confide raises on purpose.
+    """Base class of all errors that confide raises on purpose.
 
-    Messages say what must hold, what was given and what to do. They never quote a record.
+    Messages state what must hold, what was given and what to do. They never quote a record.
 
     Examples
     --------
@@ -60,9 +62,9 @@ def closest(word: str, known: Iterable[str]) -> str | None:
     Parameters
     ----------
     word : str
-        The word that was given.
+        The misspelt word.
     known : iterable of str
-        The words that exist.
+        The valid words.
 
     Returns
     -------
@@ -81,19 +83,19 @@ def closest(word: str, known: Iterable[str]) -> str | None:
 
 
 def did_you_mean(word: Any, known: Iterable[str]) -> str:
-    """Return "Did you mean ...?" for the end of a message, or an empty text.
+    """Return "Did you mean ...?" for the end of a message, or an empty string.
 
     Parameters
     ----------
     word : object
-        What was given; only texts can be misspelt.
+        The value that was given. Only strings can be misspelt.
     known : iterable of str
-        The words that exist.
+        The valid words.
 
     Returns
     -------
     str
-        The question.
+        The question, or an empty string if no known word is close.
 
     Examples
     --------
@@ -106,7 +108,7 @@ def did_you_mean(word: Any, known: Iterable[str]) -> str:
 
 
 def _shown(value: Any) -> str:
-    """Show a parameter; anything that could be data by mistake only by its type."""
+    """Format a parameter for a message; show only the type of anything that may be data."""
     plain = (bool, int, float, complex, str, bytes, type(None))
     parts = value if isinstance(value, list | tuple | set | dict) else (value,)
     if len(parts) <= 12 and all(isinstance(part, (*plain, Enum)) for part in parts):
@@ -119,16 +121,16 @@ def _shown(value: Any) -> str:
 
 
 class InvalidParameter(ConfideError, ValueError):
-    """A public argument is wrong: what must hold, what was given, what to do.
+    """A public argument is wrong; the message states the requirement and a remedy.
 
     Parameters
     ----------
     name : str
         The name of the argument.
     must : str
-        What it must be; the message reads "name must be ...".
+        The requirement; the message reads "name must be ...".
     got : object
-        What was passed. Anything that might be data is shown by its type only.
+        The value that was passed. Anything that might be data is shown by its type only.
     do : str, default ''
         A sentence with the remedy.
 
@@ -152,7 +154,7 @@ class InvalidData(ConfideError, ValueError):
 
     Examples
     --------
-    It is also a ValueError, which scikit-learn expects of unsuitable data:
+    It is also a ValueError, which scikit-learn expects for unsuitable data:
 
     >>> from confide.errors import InvalidData
     >>> issubclass(InvalidData, ValueError)
@@ -172,14 +174,14 @@ class MissingPublicBound(ConfideError, ValueError):
 
 
 class UnmetNeeds(ConfideError, ValueError):
-    """A mechanism cannot handle an objective: every unmet need with its remedy.
+    """A mechanism cannot handle an objective; the message lists every reason and remedy.
 
     Parameters
     ----------
     mechanism : str
         The name of the mechanism.
     unmet : tuple of pairs of str
-        What is needed, and how to provide it.
+        Pairs of a need and a way to meet it.
 
     Examples
     --------
@@ -198,7 +200,7 @@ class UnmetNeeds(ConfideError, ValueError):
 
 
 class Unproved(ConfideError, ValueError):
-    """A guarantee is refuted or only claimed, and this was not accepted by the caller.
+    """A guarantee is refuted or only claimed, and the caller did not accept this.
 
     Examples
     --------
@@ -211,11 +213,11 @@ class Unproved(ConfideError, ValueError):
 class ClaimedGuarantee(UserWarning):
     """The guarantee of a pending charge is CLAIMED, not PROVED.
 
-    The warning comes before a ledger is charged and before noise is drawn.
+    The warning is issued before a ledger is charged and before noise is drawn.
 
     Examples
     --------
-    Turned into an error, it stops a fit before anything is spent:
+    If the warning is turned into an error, a fit stops before anything is spent:
 
     >>> import warnings
     >>> from confide import ClaimedGuarantee
@@ -227,7 +229,7 @@ class ClaimedGuarantee(UserWarning):
 class NoiseChanged(UserWarning):
     """A parameter makes a calibration choose a different kind of noise.
 
-    The warning comes with the calibration, before a ledger is charged and before noise is
+    The warning is issued during calibration, before a ledger is charged and before noise is
     drawn.
 
     Examples
@@ -242,11 +244,11 @@ class NoiseChanged(UserWarning):
 class LooseBudget(UserWarning):
     """A budget gives little protection, by itself or for the public number of rows.
 
-    The warning comes before a ledger is charged and before noise is drawn.
+    The warning is issued before a ledger is charged and before noise is drawn.
 
     Examples
     --------
-    Its texts are also available without a warning:
+    The messages are also available without a warning:
 
     >>> from confide import Pure
     >>> from confide.privacy import budget_cautions
@@ -280,7 +282,7 @@ class UnrecordedRelease(UserWarning):
 
 
 class MixedBudgets(ConfideError, TypeError):
-    """Budgets of different kinds were combined; convert one of them by name first.
+    """Budgets of different kinds were combined; convert one of them explicitly first.
 
     Examples
     --------
@@ -327,7 +329,7 @@ class BudgetExceeded(ConfideError):
 
 
 class TamperedLedger(ConfideError):
-    """The entries of a ledger do not fit together: one was changed or removed.
+    """The entries of a ledger are inconsistent: one was changed or removed.
 
     Examples
     --------
@@ -398,9 +400,9 @@ def restored(
     kind : type
         The class of the error.
     message : str
-        Its message.
+        The message of the error.
     about : mapping or None, default None
-        Its attributes.
+        The attributes of the error.
 
     Returns
     -------

@@ -16,7 +16,7 @@ PAIRS = [(room, name) for room, names in MOVED.items() for name in names]
 @pytest.mark.parametrize(("room", "name"), PAIRS)
 def test_a_name_that_moved_is_found_with_a_warning(room, name):
     old = importlib.import_module(f"confide.{room}")
-    with pytest.warns(DeprecationWarning, match=rf"confide\.{room}\.{name} moved") as seen:
+    with pytest.warns(DeprecationWarning, match=rf"confide\.{room}\.{name} has") as seen:
         found = getattr(old, name)
     new = str(seen[0].message).rstrip(".").split()[-1]
     assert getattr(importlib.import_module(new), name) is found

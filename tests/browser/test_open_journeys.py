@@ -47,7 +47,7 @@ def test_from_a_table_to_a_paid_and_scored_model(page, folder):
     page.get_by_role("row", name="loans ε = 3, δ = 1e-05 ε = 1").wait_for()
     page.get_by_role("button", name="Verify every entry").click()
     page.get_by_text("3 entries verified").wait_for()
-    page.get_by_role("button", name="Back the ledger up").click()
+    page.get_by_role("button", name="Back up the ledger").click()
     page.get_by_text("Never charge a copy").wait_for()
 
 
@@ -89,7 +89,7 @@ def test_a_schema_that_matches_nothing_is_told_on_a_confidential_page(page):
     page.get_by_role("button", name="Save and check").click()
     page.get_by_role("button", name="Compare with the table").click()
     page.get_by_text("no noise protects").wait_for()
-    page.get_by_text("Nothing in region matches Nord, Ost").wait_for()
+    page.get_by_text("No value in region matches Nord, Ost").wait_for()
 
 
 def test_predictions_for_a_row_and_for_a_table(page, folder):
@@ -113,7 +113,7 @@ def test_predictions_for_a_row_and_for_a_table(page, folder):
     (file,) = (folder / "confide-files" / "orders").glob("*/predictions-*.csv")
     assert len(file.read_text().splitlines()) == 3001
     assert file.stat().st_mode & 0o077 == 0
-    page.get_by_role("link", name="The whole report").click()
+    page.get_by_role("link", name="Full report").click()
     page.go_back()
     page.get_by_role("heading", name="Coefficients").wait_for()
     assert len(charges(folder)) == 1

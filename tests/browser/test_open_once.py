@@ -147,9 +147,9 @@ def test_a_model_file_that_was_lost_comes_back_from_the_ledger(page, folder):
     record["release"]["value"] = [0.0 for _ in record["release"]["value"]]
     model.write_text(json.dumps(record))
     page.get_by_role("button", name="Predict", exact=True).click()
-    page.get_by_text("as the ledger recorded it").wait_for()
+    page.get_by_text("differs from the ledger").wait_for()
     page.reload()
-    assert "as the ledger recorded it" in page.get_by_role("alert").inner_text()
+    assert "differs from the ledger" in page.get_by_role("alert").inner_text()
     model.unlink()
     page.reload()
     page.get_by_role("heading", name="Coefficients").wait_for()

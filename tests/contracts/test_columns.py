@@ -83,8 +83,8 @@ def twice(self):
 
 NUMBER_FAULTS = {
     "two features of one name": ({"features": ("age", "age")}, "different names"),
-    "features of another name": ({"features": ("x",)}, "hold that of its column"),
-    "two numbers": ({"features": ("age", "age squared")}, "one number"),
+    "features of another name": ({"features": ("x",)}, "contain the name of its column"),
+    "two numbers": ({"features": ("age", "age squared")}, "exactly one feature"),
     "scaled by the other rows": ({"read": by_rank}, "whatever the other rows hold"),
     "one number for all": (
         {"read": lambda _, values: np.full(len(values), 7.0)},
@@ -93,20 +93,20 @@ NUMBER_FAULTS = {
     "missing values guessed": ({"read": zero_for_missing}, "read as −1 .* or NaN"),
     "no end": ({"ends": (0.0, np.inf)}, "two finite numbers"),
     "negative unit": ({"units": lambda _: (np.array([-1.0]), 0.0)}, "positive factor"),
-    "no unit in words": ({"per": ""}, "per must say"),
-    "nothing is outside": ({"faults": never_outside}, "exactly what lies outside"),
+    "no unit in words": ({"per": ""}, "per must name"),
+    "nothing is outside": ({"faults": never_outside}, "exactly the values outside"),
     "coefficients doubled": ({"lines": twice}, "add up to the coefficient"),
-    "shares of nothing": ({"shares": (0.5, 0.5)}, "a share for every possible value"),
+    "shares of nothing": ({"shares": (0.5, 0.5)}, "one share per possible value"),
     "typical beyond": ({"typical_ends": (-9.0, 9e9)}, "typical range must lie"),
     "mean out of range": (
         {"moments": lambda _: (np.ones(1), np.eye(1) / 3)},
-        "must be possible",
+        "must be attainable",
     ),
     "cells too far out": (
         {"centres": lambda *_: np.full((5, 1), 2.0)},
-        "at their height",
+        "as long as the height",
     ),
-    "possible values alike": ({"possible": (1, 1.0)}, "a number of its own"),
+    "possible values alike": ({"possible": (1, 1.0)}, "as a different number"),
     "no hint": ({"hint": ""}, "hint must be"),
 }
 
@@ -136,7 +136,7 @@ LEVEL_FAULTS = {
     "read as numbers": ({"dtype": float}, "readable as text"),
     "other places": (
         {"read": lambda self, values: Category.read(self, values) + 1},
-        "positions of features|read as −1",
+        "indices of features|read as −1",
     ),
     "levels hidden": ({"possible": ()}, "must be its levels"),
     "levels not centred": (
@@ -145,7 +145,7 @@ LEVEL_FAULTS = {
     ),
     "every level declared": (
         {"faults": lambda self, values: Faults(*np.zeros((3, len(values)), dtype=bool))},
-        "or is no level",
+        "or outside the levels",
     ),
 }
 
@@ -227,6 +227,6 @@ def test_a_column_that_can_be_changed_is_noticed():
 def test_a_schema_takes_registered_kinds_only(registry):
     stranger = type("Stranger", (), {"name": "age", "kind": "number"})()
     with pytest.raises(
-        InvalidParameter, match="declared by Number, Category, Boolean or Date"
+        InvalidParameter, match="instances of Number, Category, Boolean or Date"
     ):
         Schema((stranger,), Target("y", bound=1))

@@ -94,9 +94,9 @@ def rescale(self, theta):
 
 FAULTS = {
     "not the nearest": (broken(L1Ball, 1.5, project=rescale), "nearest point"),
-    "radius too small": (broken(L2Ball, 1.5, radius=lambda *_: 1.4), "longer than"),
-    "radius too large": (broken(L2Ball, 1.5, radius=lambda *_: 1.6), "must be reached"),
-    "falsely bounded": (broken(Nonnegative, radius=lambda *_: 9.0), "longer than"),
+    "radius too small": (broken(L2Ball, 1.5, radius=lambda *_: 1.4), "norm above"),
+    "radius too large": (broken(L2Ball, 1.5, radius=lambda *_: 1.6), "must be attained"),
+    "falsely bounded": (broken(Nonnegative, radius=lambda *_: 9.0), "norm above"),
     "halfway": (
         broken(L2Ball, 1.5, project=lambda self, t: (t + L2Ball.project(self, t)) / 2),
         "projecting twice",

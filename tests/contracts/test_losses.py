@@ -206,12 +206,12 @@ FAULTS = {
     ),
     "curvature from the slope of another function": Fault(
         {"curvature_from_slope": lambda _, slope, __, ___: np.abs(slope)},
-        "curvature_from_slope must be",
+        "curvature_from_slope must return",
     ),
     "steeper than it says": Fault(
         {"steepest_slope": lambda _, __, margin: 0.4}, "steepest_slope must bound"
     ),
-    "falsely quadratic": Fault({"quadratic": True}, "one curvature"),
+    "falsely quadratic": Fault({"quadratic": True}, "constant curvature"),
     "another polynomial": Fault({"polynomial": (0.3, 0.5)}, "first number"),
     "another linear term": Fault({"polynomial": (0.25, 0.4)}, "second number"),
     "targets in the middle": Fault(
@@ -235,5 +235,5 @@ def test_the_contract_notices_a_false_claim_to_be_canonical():
 
 def test_the_contract_notices_a_false_claim_to_be_monotone():
     pretender = type("Pretender", (Squared,), {"__slots__": (), "monotone": True})()
-    with pytest.raises(AssertionError, match="keep the sign"):
+    with pytest.raises(AssertionError, match="not change its sign"):
         check_loss(pretender, ON_A_BALL)

@@ -251,9 +251,9 @@ def blind_to_its_needs(_, objective, budget, neighbours, *, copies=1):
 
 FAULTS = {
     "one seed for all": ({"release": without_fresh_noise}, "another seed must change"),
-    "no stamp": ({"release": unstamped}, "stamped as not private"),
-    "data in the weights": ({"release": with_data}, "no array but its value"),
-    "copies for nothing": ({"calibrate": deaf_to_copies}, "must cost noise"),
+    "no stamp": ({"release": unstamped}, "marked as not private"),
+    "data in the weights": ({"release": with_data}, "no array except its value"),
+    "copies for nothing": ({"calibrate": deaf_to_copies}, "must need more noise"),
     "constant noise": (
         {"calibrate": changed(noise=lambda c: replace(c.noise, scale=1.0))},
         "clearly less noise",
@@ -261,7 +261,7 @@ FAULTS = {
     "theorem without a page": ({"theorems": ("somewhere",)}, "page.md#slug"),
     "theorem of somebody else": (
         {"calibrate": changed(theorem=lambda _: "other.md#lemma")},
-        "must be among those",
+        "must be one of the theorems",
     ),
     "budget spent twice": (
         {"calibrate": changed(events=lambda c: c.events * 2)},
@@ -269,7 +269,7 @@ FAULTS = {
     ),
     "another budget promised": (
         {"calibrate": changed(budget=lambda _: Pure("0.1"))},
-        "must state the budget|same calibration",
+        "must state the requested budget|same calibration",
     ),
     "needs not checked": (
         {

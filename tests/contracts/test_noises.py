@@ -80,19 +80,19 @@ FAULTS = {
     "deviation of 5 % more": (
         Laplace,
         {"deviation": lambda self, dimension: 1.05 * Laplace.deviation(self, dimension)},
-        "must have the deviation",
+        "must have standard deviation",
     ),
     "5 % less noise": (
         Gaussian,
         {"draw": lambda self, p, entropy: 0.95 * Gaussian.draw(self, p, entropy)},
-        "must have the deviation",
+        "must have standard deviation",
     ),
     "another mean": (
         Gaussian,
         {"draw": lambda self, p, entropy: Gaussian.draw(self, p, entropy) + 0.05},
         "mean 0",
     ),
-    "randomness from elsewhere": (Gaussian, {"draw": from_elsewhere}, "Entropy alone"),
+    "randomness from elsewhere": (Gaussian, {"draw": from_elsewhere}, "only Entropy"),
     "a coordinate without noise": (Gaussian, {"draw": partly_fixed}, "every coordinate"),
     "one number for all": (
         Gaussian,
@@ -113,12 +113,12 @@ FAULTS = {
     "radius of another shape": (
         SphericalLaplace,
         {"draw": one_exponential},
-        "law of log_density",
+        "distribution of log_density",
     ),
     "density of another scale": (
         Gaussian,
         {"log_density": lambda self, q, p: Gaussian(1.1 * self.scale).log_density(q, p)},
-        "deviation that is stated",
+        "stated standard deviation",
     ),
     "density without its constant": (
         Gaussian,
@@ -128,7 +128,7 @@ FAULTS = {
     "samples of another scale": (
         Gaussian,
         {"sample": lambda self, p, e: Gaussian(1.2 * self.scale).sample(p, e)},
-        "must have the deviation",
+        "must have standard deviation",
     ),
     "chances of another scale": (
         Gaussian,
@@ -143,7 +143,7 @@ FAULTS = {
     "clamped to the floor": (Gaussian, {"draw_above": clamped}, "given that all"),
     "below the floor": (Gaussian, {"draw_above": through_the_floor}, "stay above"),
     "any floor": (Gaussian, {"draw_above": above_any_floor}, "floor above 0"),
-    "name of another": (Gaussian, {"kind": "laplace"}, "that of another"),
+    "name of another": (Gaussian, {"kind": "laplace"}, "registered for another class"),
 }
 
 

@@ -143,7 +143,7 @@ FAULTS = {
         "must add up",
     ),
     "curvature too small": (broken(Mcp, 0.5, 3.0, least_curvature=-0.3), "convex once"),
-    "falsely convex": (broken(Mcp, 0.5, 3.0, convex=True), "exactly where convex"),
+    "falsely convex": (broken(Mcp, 0.5, 3.0, convex=True), "if and only if convex"),
     "falsely convex and flat": (
         broken(Mcp, 0.5, 3.0, convex=True, least_curvature=0.0),
         "convex",

@@ -96,11 +96,11 @@ def without_noise(self, calibration, rows, entropy):
 
 FAULTS = {
     "no noise": ({"select": without_noise}, "depend on the noise"),
-    "columns out of order": ({"select": permutation}, "in rising order"),
+    "columns out of order": ({"select": permutation}, "in ascending order"),
     "too few columns": ({"select": one_fewer}, "different columns"),
     "blind to the rows": ({"select": blind}, "must be selected"),
     "randomness from elsewhere": ({"select": from_elsewhere}, "reproduce a selection"),
-    "copies for nothing": ({"calibrate": deaf_to_copies}, "must cost noise"),
+    "copies for nothing": ({"calibrate": deaf_to_copies}, "must need more noise"),
     "constant noise": (
         {"calibrate": changed(noise=lambda c: replace(c.noise, scale=1.0))},
         "clearly less noise",
@@ -112,7 +112,7 @@ FAULTS = {
     "theorem without a page": ({"theorems": ("somewhere",)}, "page.md#slug"),
     "theorem of somebody else": (
         {"calibrate": changed(theorem=lambda _: "other.md#lemma")},
-        "must be among those",
+        "must be one of the theorems",
     ),
     "budget spent twice": (
         {"calibrate": changed(events=lambda c: c.events * 2)},
@@ -120,7 +120,7 @@ FAULTS = {
     ),
     "another budget promised": (
         {"calibrate": changed(budget=lambda _: Pure("0.1"))},
-        "must state the budget|same calibration",
+        "must state the requested budget|same calibration",
     ),
 }
 

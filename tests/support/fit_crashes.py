@@ -142,10 +142,10 @@ class Story:
             assert named is None, said
             assert not Path(out).exists()
             return
-        assert named is not None or "Stopped; everything that was charged" in said, said
+        assert named is not None or "Stopped; the release that was charged" in said, said
         if named is not None:
             assert int(named[1]) == paid[0].number, said
-        if "Stopped; everything that was charged" in said:
+        if "Stopped; the release that was charged" in said:
             assert Path(out).exists(), said
         elif "Its release is in the ledger" in said:
             assert self.book.content(paid[0].number), said

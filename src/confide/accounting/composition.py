@@ -1,8 +1,9 @@
-"""Composition: what several releases cost together, by the tightest accounting for them.
+"""Composition: the joint cost of several releases, by the tightest accounting available.
 
-Gaussian events compose in closed form. A mixture without zCDP goes through losses on a
-lattice, one with zCDP through Rényi divergences. The events may depend on each other's
-outputs, but their parameters may not. Every number is rounded up: docs/proofs/rounding.md.
+Gaussian events compose in closed form. Other combinations are composed via loss
+distributions on a lattice, or via Rényi divergences if a zCDP event is among them. A
+release may depend on the outputs of earlier ones, but the parameters of the events may
+not. All results are rounded up (docs/proofs/rounding.md).
 """
 
 import math
@@ -32,7 +33,7 @@ from confide.privacy.budgets import Approx, Number, Pure, Zcdp, exact
 from confide.privacy.rounding import FUNCTION_ERROR, round_down, round_up
 
 DEVIATIONS = 38.5
-"""Beyond this many standard deviations a normal tail is below every double."""
+"""Number of standard deviations beyond which a normal tail is below every double."""
 MOST_CELLS = 400_000
 
 
@@ -42,7 +43,7 @@ def compose(events: Sequence[Event], delta: Number) -> Approx:
     Parameters
     ----------
     events : sequence of Event
-        What was released about the same people. Their parameters must not depend on each
+        The releases about the same people. Their parameters must not depend on each
         other's results.
     delta : int, float, str, Fraction or Decimal
         The delta to report; a smaller one means a larger epsilon.
@@ -59,8 +60,8 @@ def compose(events: Sequence[Event], delta: Number) -> Approx:
 
     Examples
     --------
-    Sixteen Gaussian releases cost four times the shift of one, far less than sixteen times
-    its epsilon of 1.06:
+    Sixteen Gaussian releases together have four times the shift of one. Their epsilon is
+    far less than sixteen times the epsilon of one, which is 1.06:
 
     >>> from confide.accounting import GaussianEvent, compose
     >>> round(float(compose([GaussianEvent(0.25)] * 16, 1e-6).epsilon), 2)
@@ -89,12 +90,13 @@ def as_zcdp(events: Sequence[Event]) -> Zcdp | None:
     Parameters
     ----------
     events : sequence of Event
-        What was released about the same people.
+        The releases about the same people.
 
     Returns
     -------
     Zcdp or None
-        The sum of the events' rho, rounded up; None also if there are no events.
+        The sum of the events' rho, rounded up. None if an event has no zCDP guarantee or
+        there are no events.
 
     Examples
     --------
@@ -128,12 +130,12 @@ def as_pure(events: Sequence[Event]) -> Pure | None:
     Parameters
     ----------
     events : sequence of Event
-        What was released about the same people.
+        The releases about the same people.
 
     Returns
     -------
     Pure or None
-        The sum of the events' epsilon; None also if there are no events.
+        The sum of the events' epsilon. None if an event is not pure or there are no events.
 
     Examples
     --------
@@ -152,16 +154,17 @@ def as_pure(events: Sequence[Event]) -> Pure | None:
 def copies_delta(bound: LossBound, copies: int, epsilon: float) -> float:
     """Return delta for a sum of independent losses with the same bound.
 
-    Losses are rounded up to a lattice and convolved (objective-joint).
+    Losses are rounded up to a lattice and convolved
+    (docs/proofs/objective-perturbation.md#objective-joint).
 
     Parameters
     ----------
     bound : LossBound
-        A bound that each of the losses has.
+        The bound on each of the losses.
     copies : int
         The number of independent losses.
     epsilon : float
-        The epsilon at which delta is wanted.
+        The epsilon at which delta is evaluated.
 
     Returns
     -------
@@ -170,8 +173,8 @@ def copies_delta(bound: LossBound, copies: int, epsilon: float) -> float:
 
     Examples
     --------
-    Negative losses count as zero here, so sixteen shifts of 0.25 are charged more than the
-    single shift of 1 that they amount to:
+    Negative losses are replaced by zero, so the result for sixteen shifts of 0.25 is larger
+    than the delta of a single shift of 1, to which they compose exactly:
 
     >>> from confide.accounting import copies_delta, gaussian_shift
     >>> many = copies_delta(gaussian_shift(0.25), 16, epsilon=5.0)
@@ -183,16 +186,16 @@ def copies_delta(bound: LossBound, copies: int, epsilon: float) -> float:
 
 
 def sum_delta(bounds: Sequence[LossBound], copies: int, epsilon: float) -> float:
-    """Return delta for a sum of independent losses, several copies under each bound.
+    """Return delta for a sum of independent losses, with several copies under each bound.
 
     Parameters
     ----------
     bounds : sequence of LossBound
-        Bounds on the losses of different kinds.
+        The bounds on the losses.
     copies : int
-        The number of losses of each kind.
+        The number of losses under each bound.
     epsilon : float
-        The epsilon at which delta is wanted.
+        The epsilon at which delta is evaluated.
 
     Returns
     -------
@@ -213,7 +216,7 @@ def sum_delta(bounds: Sequence[LossBound], copies: int, epsilon: float) -> float
 
 
 def _rounded_up(bound: LossBound, step: float) -> Losses:
-    """Return a loss bound on a lattice, rounded up."""
+    """Discretise a loss bound on a lattice, rounding losses up."""
     top = _top(bound)
     above = bound.chance_above(step * np.arange(math.ceil(top / step) + 1.0))
     masses = np.append(1.0, above[:-1]) - above
@@ -228,7 +231,7 @@ def _top(bound: LossBound) -> float:
 
 
 def _by_losses(events: Sequence[KnownEvent], delta: Fraction) -> float:
-    """Return epsilon from losses on a lattice, or by simple addition if that is less."""
+    """Return epsilon from losses on a lattice, or the sum of epsilons if smaller."""
     known = [e for e in events if isinstance(e, PureEvent | ApproxEvent)]
     spent = sum((e.delta for e in known if isinstance(e, ApproxEvent)), Fraction(0))
     added = math.inf
@@ -263,7 +266,7 @@ def _sampled_curve(event: SubsampledGaussianEvent, orders: Any) -> Any:
 
 
 def _whole(event: KnownEvent) -> KnownEvent:
-    """Return sums over all rows as a Gaussian shift."""
+    """Return the equivalent Gaussian event if all steps use all rows; else the event."""
     full = event.full if isinstance(event, SubsampledGaussianEvent) else None
     return event if full is None else full
 
@@ -276,7 +279,7 @@ def _too_fine(event: KnownEvent, delta: Fraction) -> bool:
 
 
 def _randomised_response_renyi(epsilon: float, orders: Any) -> Any:
-    """D_α of the worst epsilon-DP pair, capped at epsilon."""
+    """Return D_α of the worst epsilon-DP pair for every order α, capped at epsilon."""
     heads = -np.logaddexp(0, -epsilon)
     tails = -np.logaddexp(0, epsilon)
     total = np.logaddexp(

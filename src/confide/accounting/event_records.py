@@ -1,4 +1,4 @@
-"""Events as JSON: their fields."""
+"""Conversion of events to and from JSON records."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields
@@ -10,7 +10,7 @@ from confide.privacy.budgets import fraction_of
 
 
 def event_fields(event: Event, exact: Callable[[Fraction], str]) -> dict[str, Any]:
-    """Return the fields of an event for JSON; ``exact`` writes a fraction."""
+    """Return the fields of an event for JSON; ``exact`` formats fractions as strings."""
     write: dict[Any, Callable[[Any], Any]] = {
         Fraction: lambda value: exact(Fraction(value)),
         float: float,
@@ -22,24 +22,24 @@ def event_fields(event: Event, exact: Callable[[Fraction], str]) -> dict[str, An
 
 
 def event_from(kind: type[Any], record: Mapping[str, Any]) -> Event:
-    """Return the event that fields describe; ignore other fields."""
+    """Return the event of class ``kind`` with the fields in a record; ignore other keys."""
     types = _types(kind)
     event: Event = kind(**{name: _read(types[name], record[name]) for name in types})
     return event
 
 
 def _types(kind: type[Any]) -> dict[str, Any]:
-    """Return the types of the fields of an event."""
+    """Return the types of the fields of an event class, by field name."""
     hints = get_type_hints(kind)
     return {field.name: hints[field.name] for field in fields(kind)}
 
 
 def _read(kind: Any, value: Any) -> Any:
-    """Return a field in its type; fractions are written as text, numbers are not."""
+    """Convert a value from a record to the type of its field."""
     if kind is Fraction and isinstance(value, str):
         return fraction_of(value)
     if kind is float and isinstance(value, int | float | str) and value is not True:
         return float(value)
     if kind in (Fraction, float):
-        raise TypeError("a fraction is text, and a number is a number")
+        raise TypeError("fractions must be stored as strings, and floats as numbers")
     return value

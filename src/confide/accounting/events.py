@@ -1,6 +1,7 @@
-"""Events describe releases as plain values; `composition` computes their joint cost.
+"""Events: descriptions of releases as plain values.
 
-An event can be restated for a group of rows. Its fields are all that a file keeps of it.
+`composition` computes the joint cost of events. Every event has an equivalent for a group
+of rows. Files store the fields of an event and nothing else.
 """
 
 import math
@@ -19,7 +20,7 @@ from confide.privacy.rounding import round_down, round_up
 Sampling: TypeAlias = Literal["poisson", "without-replacement"]
 SAMPLINGS: tuple[Sampling, ...] = get_args(Sampling)
 EVENTS: Registry[type[Any]] = Registry("event")
-"""Events by the names that model files call them."""
+"""The event classes, by their names in model files."""
 
 
 @EVENTS.register("pure")
@@ -30,11 +31,11 @@ class PureEvent:
     Parameters
     ----------
     epsilon : Fraction
-        The privacy loss of one row, exactly.
+        The exact privacy loss of one row.
 
     Examples
     --------
-    A person with three rows is protected by three times the epsilon:
+    For a person with three rows, epsilon is three times as large:
 
     >>> from fractions import Fraction
     >>> from confide.accounting import PureEvent
@@ -45,17 +46,17 @@ class PureEvent:
     epsilon: Fraction
 
     def for_group(self, rows: int) -> "PureEvent":
-        """Return the event for a group of rows: the logarithms of likelihood ratios add up.
+        """Return the event for a group of rows, whose log-likelihood ratios add up.
 
         Parameters
         ----------
         rows : int
-            How many rows belong to one person.
+            The number of rows that belong to one person.
 
         Returns
         -------
         PureEvent
-            The event as it concerns the person.
+            The event for one person.
         """
         return PureEvent(rows * self.epsilon)
 
@@ -63,18 +64,17 @@ class PureEvent:
 @EVENTS.register("gaussian")
 @dataclass(frozen=True, slots=True)
 class GaussianEvent:
-    """A release no easier to attack than a unit normal shifted by mu (mu-GDP).
+    """A release no easier to attack than a shift of a standard normal by mu (mu-GDP).
 
     Parameters
     ----------
     mu : float
-        The largest change between neighbours in standard deviations of the noise. Shifts of
-        several events compose like the sides of a right angle: by the root of their
-        squares.
+        The largest change between neighbouring tables, in standard deviations of the noise.
+        Shifts of several events compose to the square root of the sum of their squares.
 
     Examples
     --------
-    Two releases with shifts 0.3 and 0.4 cost as much as one with 0.5:
+    Two releases with shifts 0.3 and 0.4 cost as much as one with a shift of 0.5:
 
     >>> from confide.accounting import GaussianEvent, compose
     >>> both = compose([GaussianEvent(0.3), GaussianEvent(0.4)], 1e-6)
@@ -86,17 +86,19 @@ class GaussianEvent:
     mu: float
 
     def for_group(self, rows: int) -> "GaussianEvent":
-        """Return the event for a group of rows: shifts add (Dong, Roth and Su 2022, 2.14).
+        """Return the event for a group of rows, whose shifts add up.
+
+        See Dong, Roth and Su (2022), theorem 2.14.
 
         Parameters
         ----------
         rows : int
-            How many rows belong to one person.
+            The number of rows that belong to one person.
 
         Returns
         -------
         GaussianEvent
-            The event as it concerns the person.
+            The event for one person.
         """
         return GaussianEvent(round_up(rows * Fraction(self.mu)))
 
@@ -104,18 +106,19 @@ class GaussianEvent:
 @EVENTS.register("approx")
 @dataclass(frozen=True, slots=True)
 class ApproxEvent:
-    """A release of which only one (epsilon, delta) is known.
+    """A release of which only one pair (epsilon, delta) is known.
 
     Parameters
     ----------
     epsilon : Fraction
-        The privacy loss, exactly.
+        The exact privacy loss.
     delta : Fraction
-        The probability with which the loss may be larger, exactly.
+        The exact probability with which the loss may be larger.
 
     Examples
     --------
-    Little is known, so such events compose worse than Gaussian ones; here they add up:
+    So little is known of such events that they compose worse than Gaussian ones. Here,
+    epsilon and delta simply add up:
 
     >>> from fractions import Fraction
     >>> from confide.accounting import ApproxEvent, compose
@@ -128,17 +131,17 @@ class ApproxEvent:
     delta: Fraction
 
     def for_group(self, rows: int) -> "ApproxEvent":
-        """Return the event for a group of rows, as `confide.privacy.row_budget` explains.
+        """Return the event for a group of rows; see `confide.privacy.row_budget`.
 
         Parameters
         ----------
         rows : int
-            How many rows belong to one person.
+            The number of rows that belong to one person.
 
         Returns
         -------
         ApproxEvent
-            The event as it concerns the person.
+            The event for one person.
         """
         delta = group_delta(self.epsilon, self.delta, rows)
         return ApproxEvent(rows * self.epsilon, delta)
@@ -152,11 +155,11 @@ class ZcdpEvent:
     Parameters
     ----------
     rho : Fraction
-        The privacy loss, exactly.
+        The exact value of rho.
 
     Examples
     --------
-    Rho grows with the square of the number of rows that belong together:
+    Rho grows with the square of the number of rows in a group:
 
     >>> from fractions import Fraction
     >>> from confide.accounting import ZcdpEvent
@@ -167,17 +170,17 @@ class ZcdpEvent:
     rho: Fraction
 
     def for_group(self, rows: int) -> "ZcdpEvent":
-        """Return the event for a group of rows: rho grows with the square of their number.
+        """Return the event for a group of rows; rho grows with the square of its size.
 
         Parameters
         ----------
         rows : int
-            How many rows belong to one person.
+            The number of rows that belong to one person.
 
         Returns
         -------
         ZcdpEvent
-            The event as it concerns the person.
+            The event for one person.
         """
         return ZcdpEvent(rows**2 * self.rho)
 
@@ -185,21 +188,23 @@ class ZcdpEvent:
 @EVENTS.register("subsampled-gaussian")
 @dataclass(frozen=True, slots=True)
 class SubsampledGaussianEvent:
-    """Noisy sums over random batches, a fresh batch and fresh noise in every step.
+    """Noisy sums over random batches, with a fresh batch and fresh noise in every step.
 
     Parameters
     ----------
     multiplier : float
-        The standard deviation of the noise on a batch's sum, divided by how far one record
-        can move that sum. With vectors of length C at most that is C for "poisson" and 2C
-        for "without-replacement". Larger means more noise and more privacy.
+        The standard deviation of the noise on a batch's sum, divided by the largest change
+        of that sum due to one record. For vectors of length at most C, this change is C for
+        "poisson" and 2C for "without-replacement". Larger values mean more noise and more
+        privacy.
     rate : Fraction
-        The part of the rows in a batch, in (0, 1]; at 1 every step uses all rows.
+        The fraction of the rows in a batch, in (0, 1]; at 1 every step uses all rows.
     steps : int
         The number of noisy sums, at least 1.
     sampling : {'poisson', 'without-replacement'}
-        Every record joins a batch with probability ``rate`` (proved under add-remove), or
-        batches have exactly ``rate`` times the rows (proved under replace-one).
+        Either every record joins a batch with probability ``rate`` (proved under
+        add-remove), or a batch has exactly ``rate`` times the number of rows (proved under
+        replace-one).
 
     Raises
     ------
@@ -208,7 +213,7 @@ class SubsampledGaussianEvent:
 
     Examples
     --------
-    A thousand steps on batches of one percent are affordable; on all rows they are not:
+    A thousand steps are affordable on batches of one percent, but not on all rows:
 
     >>> from fractions import Fraction
     >>> from confide.accounting import SubsampledGaussianEvent, compose
@@ -240,18 +245,19 @@ class SubsampledGaussianEvent:
     def for_group(self, rows: int) -> "SubsampledGaussianEvent":
         """Return the event for a group of rows.
 
-        A batch has one of k rows with at most k times the probability, and k rows move
-        its sum k times as far (docs/proofs/noisy-gradients.md, subsampled-gaussian).
+        A batch contains at least one of k rows with at most k times the probability of one
+        row, and k rows change its sum by at most k times as much
+        (docs/proofs/noisy-gradients.md#subsampled-gaussian).
 
         Parameters
         ----------
         rows : int
-            How many rows belong to one person.
+            The number of rows that belong to one person.
 
         Returns
         -------
         SubsampledGaussianEvent
-            The event as it concerns the person.
+            The event for one person.
         """
         rate = min(Fraction(1), rows * self.rate)
         multiplier = round_down(Fraction(self.multiplier) / rows)
@@ -259,7 +265,7 @@ class SubsampledGaussianEvent:
 
     @property
     def full(self) -> GaussianEvent | None:
-        """The one Gaussian shift that all steps amount to; None for random batches."""
+        """The Gaussian event equivalent to all steps together; None for random batches."""
         if self.rate < 1:
             return None
         return GaussianEvent(round_up(math.sqrt(self.steps) / self.multiplier))
@@ -268,18 +274,18 @@ class SubsampledGaussianEvent:
 KnownEvent: TypeAlias = (
     PureEvent | GaussianEvent | ApproxEvent | ZcdpEvent | SubsampledGaussianEvent
 )
-"""What composition can add up."""
+"""The built-in events, which composition handles directly."""
 
 
 class BoundedEvent(Protocol):
     """An event of another package: a frozen dataclass, registered in `EVENTS`.
 
-    Its fields are fractions, floats and integers. It names a known event that is no harder
-    to attack than itself, and costs as much as that one.
+    Its fields are fractions, floats and integers. Its property ``bound`` is a built-in
+    event that is no harder to attack, and composition uses that event in its place.
 
     Examples
     --------
-    An event that is bounded by a Gaussian one is composed as such:
+    An event with a Gaussian bound is composed like a Gaussian event:
 
     >>> from dataclasses import dataclass
     >>> from confide.accounting import GaussianEvent, compose
@@ -299,7 +305,7 @@ class BoundedEvent(Protocol):
 
     @property
     def bound(self) -> KnownEvent:
-        """The known event whose privacy loss it never exceeds."""
+        """A built-in event whose privacy loss is at least as large."""
         ...
 
     def for_group(self, rows: int) -> "BoundedEvent":
@@ -308,12 +314,12 @@ class BoundedEvent(Protocol):
         Parameters
         ----------
         rows : int
-            How many rows belong to one person.
+            The number of rows that belong to one person.
 
         Returns
         -------
         BoundedEvent
-            The event as it concerns the person.
+            The event for one person.
         """
         ...
 
@@ -341,7 +347,7 @@ def event_of(budget: Budget) -> KnownEvent:
 
     Examples
     --------
-    A charge that was agreed by letter can enter a ledger as an event:
+    A charge that was agreed outside the library can be entered in a ledger as an event:
 
     >>> from confide import Pure
     >>> from confide.accounting import event_of
@@ -360,7 +366,7 @@ def event_of(budget: Budget) -> KnownEvent:
 
 
 def gaussian_part(events: Sequence[Event]) -> tuple[float, bool]:
-    """Return the squared shift of the Gaussian events, and whether there are no others.
+    """Return the sum of squared Gaussian shifts, and whether all events are Gaussian.
 
     Parameters
     ----------
@@ -370,7 +376,7 @@ def gaussian_part(events: Sequence[Event]) -> tuple[float, bool]:
     Returns
     -------
     tuple of float and bool
-        The sum of squared shifts, rounded up; True if all events are Gaussian.
+        The sum of squared shifts, rounded up, and True if all events are Gaussian.
 
     Examples
     --------
@@ -389,14 +395,14 @@ def group_events(events: tuple[Event, ...], rows_per_person: int) -> tuple[Event
     Parameters
     ----------
     events : tuple of Event
-        Events as they concern one row.
+        The events for one row.
     rows_per_person : int
-        The largest number of rows of one person.
+        The largest number of rows that belong to one person.
 
     Returns
     -------
     tuple of Event
-        The same events as they concern a person; unchanged for one row.
+        The events for one person; unchanged if a person has one row.
 
     Examples
     --------
@@ -411,12 +417,12 @@ def group_events(events: tuple[Event, ...], rows_per_person: int) -> tuple[Event
 
 
 def has_batches(events: Sequence[Event]) -> bool:
-    """Whether one of the events is about random batches."""
+    """Whether any of the events is a subsampled Gaussian event."""
     return any(isinstance(known_event(e), SubsampledGaussianEvent) for e in events)
 
 
 def whole_shift(events: Sequence[Event]) -> float | None:
-    """Return all events together as one Gaussian shift, if possible."""
+    """Return the one Gaussian shift equivalent to all events, or None if there is none."""
     shifts = []
     for event in map(known_event, events):
         match event:
@@ -438,11 +444,11 @@ def sampling_for(neighbours: Neighbours) -> Sampling:
     Returns
     -------
     {'poisson', 'without-replacement'}
-        The kind of sampling.
+        The sampling scheme.
 
     Examples
     --------
-    Batches of a fixed size need a public number of rows, as under replace-one:
+    Batches of a fixed size need a public number of rows, which replace-one assumes:
 
     >>> from confide import Neighbours
     >>> from confide.accounting import sampling_for
@@ -453,7 +459,7 @@ def sampling_for(neighbours: Neighbours) -> Sampling:
 
 
 def check_sampling(event: KnownEvent, neighbours: Neighbours) -> None:
-    """Reject a sampling scheme that is not proved for the neighbours."""
+    """Raise if a sampling scheme is not proved for the neighbour relation."""
     if not isinstance(event, SubsampledGaussianEvent) or event.rate == 1:
         return
     proved = sampling_for(neighbours)
@@ -466,9 +472,9 @@ def check_sampling(event: KnownEvent, neighbours: Neighbours) -> None:
 def larger_events(
     first: Sequence[Event], second: Sequence[Event], budget: Budget
 ) -> tuple[Event, ...]:
-    """Return events that dominate each of two alternatives, both within a budget.
+    """Return events that dominate both of two alternatives, each within a budget.
 
-    A record takes part in one of them only: docs/proofs/evaluation.md#holdout-exact.
+    Every record takes part in only one of them (docs/proofs/evaluation.md#holdout-exact).
     """
     shifts = whole_shift(first), whole_shift(second)
     if shifts[0] is not None and shifts[1] is not None:

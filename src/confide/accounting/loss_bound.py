@@ -1,7 +1,7 @@
 """Bounds on privacy losses: convex, piecewise-linear functions of one normal variable.
 
-Profiles and moments are read off them. A mixture is for bounds that depend on a second
-variable, cell by cell.
+Privacy profiles and moments follow from a bound in closed form. A `LossMixture` holds
+bounds that also depend on the cell of a second variable.
 """
 
 import math
@@ -23,23 +23,23 @@ from confide.privacy.rounding import (
 class LossBound:
     r"""A bound on a privacy loss, M(z): piecewise linear in a standard normal z.
 
-    It is constant left of the first knot, linear between knots, and has a slope after the
-    last one.
+    M is constant left of the first knot, linear between knots, and has a given slope after
+    the last one.
 
     Parameters
     ----------
     knots : array
-        Places on the z-axis, in rising order.
+        Values of z, in increasing order.
     values : array
         Losses at the knots.
     slope : float
         The slope after the last knot.
     folded : bool, default False
-        Put \|z\| in place of z; the first knot is then 0.
+        Use \|z\| in place of z; the first knot is then 0.
     folds : int, default 2
-        With more than 2, z lies above the quantile that it exceeds with a probability of
-        1/folds, which is the first knot: no distribution of the largest of that many normal
-        variables is farther to the right.
+        If ``folded`` and larger than 2, z is conditioned to exceed the first knot, its
+        (1 − 1/folds) quantile. The largest of ``folds`` standard normal variables, however
+        dependent, is stochastically no larger.
 
     Examples
     --------
@@ -60,7 +60,7 @@ class LossBound:
 
     @property
     def _sides(self) -> int:
-        """Weight of the probability of z."""
+        """Factor by which normal probabilities of z are multiplied."""
         return self.folds if self.folded else 1
 
     def pieces(self) -> tuple[Array, Array, Array, Array]:
@@ -69,7 +69,7 @@ class LossBound:
         Returns
         -------
         tuple of four arrays
-            One entry per piece in each.
+            Each array has one entry per piece.
         """
         lefts = np.concatenate([[-np.inf], self.knots])
         rights = np.concatenate([self.knots, [np.inf]])
@@ -86,12 +86,12 @@ class LossBound:
     def delta(self, epsilon: float) -> float:
         """Return E(1 − e^{ε−M})₊ for any real epsilon, rounded up.
 
-        A difference of two probabilities may be off by a part of both, which is added.
+        A bound on the rounding error of every difference of two probabilities is added.
 
         Parameters
         ----------
         epsilon : float
-            The epsilon at which delta is wanted.
+            The epsilon at which delta is evaluated.
 
         Returns
         -------
@@ -103,7 +103,7 @@ class LossBound:
 
     @property
     def largest(self) -> float:
-        """The largest number in the evaluation of a piece."""
+        """Bound on the size of the numbers that occur when a piece is evaluated."""
         steepest = max(self.slope, 0.0)
         return float(np.max(np.abs(self.values)) + steepest * np.max(np.abs(self.knots)))
 
@@ -115,12 +115,12 @@ class LossBound:
         powers : array
             The powers k, of any sign.
         error : float, default FUNCTION_ERROR
-            Every term is raised by this share of its parts; lowered if negative.
+            Relative error by which every term is raised, or lowered if negative.
 
         Returns
         -------
         array
-            One logarithm for each power.
+            One logarithm per power.
         """
         lefts, rights, offsets, slopes = self.pieces()
         shift = np.multiply.outer(powers, slopes)
@@ -144,24 +144,24 @@ class LossBound:
         Returns
         -------
         array
-            One bound for each order.
+            One bound per order.
         """
         return self.log_moments(orders - 1) / (orders - 1) * (1 + FUNCTION_ERROR)
 
     def chance_above(self, losses: Array) -> Array:
         """Return P(M > loss), rounded up.
 
-        It is that of a loss larger by `loss_error` at most.
+        More precisely, the result bounds P(M > loss + e) for an e of at most `loss_error`.
 
         Parameters
         ----------
         losses : array
-            Losses in rising order.
+            Losses in increasing order.
 
         Returns
         -------
         array
-            One probability for each loss.
+            One probability per loss.
         """
         reach = self.knots[-1] + (losses - self.values[-1]) / self.slope
         inside = losses <= self.values[-1]
@@ -172,17 +172,17 @@ class LossBound:
         return np.where(losses < self.values[0], 1.0, np.minimum(chance, 1.0))
 
     def loss_error(self, most: float) -> float:
-        """Bound the error with which a loss is located, in units of the loss.
+        """Bound the rounding error of a loss in `chance_above`.
 
         Parameters
         ----------
         most : float
-            The largest loss in question.
+            The largest loss considered.
 
         Returns
         -------
         float
-            How much the loss may exceed the one at its computed position.
+            The largest difference between a loss and the value of M at the computed z.
         """
         return MARGIN * (most + self.largest)
 
@@ -190,7 +190,10 @@ class LossBound:
 def piece_deltas(
     pieces: tuple[Array, Array, Array, Array], epsilon: float, largest: Array | float
 ) -> Array:
-    """Return what every linear piece adds to delta; ``largest`` bounds its numbers."""
+    """Return the contribution of every linear piece to delta, rounded up.
+
+    ``largest`` bounds the size of the numbers that occur when a piece is evaluated.
+    """
     lefts, rights, offsets, slopes = pieces
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         starts = np.where(
@@ -218,9 +221,9 @@ def gaussian_shift(mu: float, *, offset: float = 0.0, folded: bool = False) -> L
     mu : float
         The shift in standard deviations of the noise.
     offset : float, default 0.0
-        A loss that is added in every case.
+        A constant that is added to the loss.
     folded : bool, default False
-        Put \|z\| in place of z.
+        Use \|z\| in place of z.
 
     Returns
     -------
@@ -229,7 +232,7 @@ def gaussian_shift(mu: float, *, offset: float = 0.0, folded: bool = False) -> L
 
     Examples
     --------
-    An offset moves the profile: at epsilon 1.5 there is as much left as at 1 without it.
+    An offset of 0.5 moves the profile: delta at epsilon 1.5 is the same as at 1 without it.
 
     >>> from confide.accounting import gaussian_shift
     >>> plain, moved = gaussian_shift(0.5), gaussian_shift(0.5, offset=0.5)
@@ -242,7 +245,7 @@ def gaussian_shift(mu: float, *, offset: float = 0.0, folded: bool = False) -> L
 
 
 def _last_place(knots: Array, values: Array, losses: Array) -> Array:
-    """Return the largest z with M(z) <= loss among the knots' span."""
+    """Return the largest z with M(z) <= loss between the first and the last knot."""
     right = np.searchsorted(values, losses, side="right")
     low = np.clip(right - 1, 0, len(knots) - 1)
     high = np.clip(right, 0, len(knots) - 1)
@@ -254,7 +257,7 @@ def _last_place(knots: Array, values: Array, losses: Array) -> Array:
 def _log_between(low: Array, high: Array) -> tuple[Array, Array]:
     """Return log(Φ(high) − Φ(low)) without cancellation in either tail.
 
-    The second value is the logarithm of the tail that the difference was taken from.
+    The second value is the logarithm of the larger of the two tails that are subtracted.
     """
     flip = low > 0
     near = np.where(flip, -low, high)
@@ -267,9 +270,9 @@ def _log_between(low: Array, high: Array) -> tuple[Array, Array]:
 
 @dataclass(frozen=True, slots=True)
 class LossMixture:
-    """Bounds on a loss in cells of another variable, each with the weight of its cell.
+    """Bounds on a loss for the cells of a second variable, with the weight of every cell.
 
-    The weights need not add up to 1; delta is the weighted sum. Make one with `of`.
+    The weights need not add up to 1; delta is the weighted sum. Use `of` to construct one.
 
     Parameters
     ----------
@@ -278,11 +281,11 @@ class LossMixture:
     weights : array
         The weight of each piece.
     largest : array
-        The largest number in the evaluation of each piece.
+        Bound on the size of the numbers that occur when each piece is evaluated.
 
     Examples
     --------
-    Equal weights of a small shift and a large one give the mean of both deltas:
+    A small shift and a large one with equal weights give the mean of both deltas:
 
     >>> import numpy as np
     >>> from confide.accounting import LossMixture, gaussian_shift
@@ -298,12 +301,12 @@ class LossMixture:
 
     @classmethod
     def of(cls, bounds: Sequence[LossBound], weights: Array) -> "LossMixture":
-        """Put bounds and their weights together.
+        """Construct a mixture from bounds and their weights.
 
         Parameters
         ----------
         bounds : sequence of LossBound
-            One bound for each cell.
+            One bound per cell.
         weights : array
             The weight of each cell.
 
@@ -330,7 +333,7 @@ class LossMixture:
         Parameters
         ----------
         epsilon : float
-            The epsilon at which delta is wanted.
+            The epsilon at which delta is evaluated.
 
         Returns
         -------

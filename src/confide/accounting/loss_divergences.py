@@ -1,6 +1,6 @@
 """Rényi divergences and zCDP that follow from bounds on privacy losses.
 
-Among them the cost of running a mechanism a random number of times and keeping the best
+This includes the cost of running a mechanism a random number of times and keeping the best
 result (docs/proofs/private-tuning.md, random-stopping).
 """
 
@@ -15,10 +15,12 @@ from confide.privacy.rounding import FUNCTION_ERROR, round_up
 
 
 def sharp_renyi(forth: LossBound, back: LossBound, orders: Array) -> Array:
-    """Bound the Rényi divergences of a pair by its losses in both directions.
+    """Bound Rényi divergences by the losses in both directions between two tables.
 
-    Formula (3) of objective-gaussian-add-remove: it uses that losses may be negative, which
-    `LossBound.renyi` does not, and falls back to that bound for large orders.
+    This is formula (3) of
+    docs/proofs/objective-perturbation.md#objective-gaussian-add-remove. It uses that losses
+    may be negative, which `LossBound.renyi` ignores. For large orders the result is that of
+    `LossBound.renyi`.
 
     Parameters
     ----------
@@ -32,11 +34,12 @@ def sharp_renyi(forth: LossBound, back: LossBound, orders: Array) -> Array:
     Returns
     -------
     array
-        One bound for each order, never above that of ``forth.renyi``.
+        One bound per order, never above that of ``forth.renyi``.
 
     Examples
     --------
-    A Gaussian shift of 0.5 has a divergence of α/8, here 0.25. The bound is close to it:
+    A Gaussian shift of 0.5 has a divergence of α/8, which is 0.25 at order 2. The bound is
+    at least that, and below the simpler bound:
 
     >>> import numpy as np
     >>> from confide.accounting import gaussian_shift, sharp_renyi
@@ -65,7 +68,7 @@ ORDERS = 1 + np.geomspace(1e-3, 1e5, 500)
 
 
 def zcdp_rho(pairs: tuple[tuple[LossBound, LossBound], ...]) -> float:
-    """Return rho such that every pair's Rényi divergence is at most rho·α for all orders.
+    """Return rho such that the Rényi divergence of every pair is at most rho·α at all α.
 
     Parameters
     ----------
@@ -79,7 +82,7 @@ def zcdp_rho(pairs: tuple[tuple[LossBound, LossBound], ...]) -> float:
 
     Examples
     --------
-    Twice the shift has at least four times the rho:
+    The rho of a Gaussian shift of 1 is 0.5, and the result is at least that:
 
     >>> from confide.accounting import gaussian_shift, zcdp_rho
     >>> one, two = gaussian_shift(0.5), gaussian_shift(1.0)
@@ -94,17 +97,19 @@ def zcdp_rho(pairs: tuple[tuple[LossBound, LossBound], ...]) -> float:
 def rho_of_curve(divergences: Array, bound: LossBound) -> float:
     """Return sup D_α/α over all orders, rounded up, from divergences at `ORDERS`.
 
-    (α − 1)D_α is convex in α and 1/(α(α − 1)) is too, so between two orders D_α/α exceeds
-    the larger of its ends by a factor of at most 1 + (t + 1/t − 2)/4, t being the ratio of
-    α(α − 1) there. D_α does not decrease with α, so the curve may be followed from the best
-    order on; beyond the last one a closed form is used.
+    (α − 1)D_α and 1/(α(α − 1)) are convex in α. So between two orders D_α/α exceeds the
+    larger of its values at the ends by a factor of at most 1 + (t + 1/t − 2)/4, where t is
+    the ratio of α(α − 1) at the ends. D_α does not decrease with α, so D_α at any order
+    bounds D_α/α at all smaller orders, and only larger ones need be examined. The order
+    that gives the least bound is used. Beyond the last order a closed form is used.
 
     Parameters
     ----------
     divergences : array
         Bounds on D_α at `ORDERS`.
     bound : LossBound
-        The bound on the loss that they come from, for orders beyond the last one.
+        The bound on the loss from which the divergences were computed. It is used for
+        orders beyond the last one.
 
     Returns
     -------
@@ -113,8 +118,8 @@ def rho_of_curve(divergences: Array, bound: LossBound) -> float:
 
     Examples
     --------
-    A Gaussian shift of 1 has divergences α/2, hence a rho of one half, which the grid of
-    orders raises a little:
+    A Gaussian shift of 1 has divergences α/2 and hence a rho of one half. The grid of
+    orders makes the result slightly larger:
 
     >>> from confide.accounting import ORDERS, gaussian_shift, rho_of_curve
     >>> round(rho_of_curve(ORDERS / 2, gaussian_shift(1.0)), 3)
@@ -132,7 +137,7 @@ def rho_of_curve(divergences: Array, bound: LossBound) -> float:
 
 
 def approx_delta(orders: Array, divergences: Array, epsilon: float) -> float:
-    """Return the best delta that Rényi divergences give at epsilon, rounded up.
+    """Return the smallest delta that Rényi divergences imply at epsilon, rounded up.
 
     Parameters
     ----------
@@ -141,7 +146,7 @@ def approx_delta(orders: Array, divergences: Array, epsilon: float) -> float:
     divergences : array
         Bounds on the divergences at these orders.
     epsilon : float
-        The epsilon at which delta is wanted.
+        The epsilon at which delta is evaluated.
 
     Returns
     -------
@@ -150,8 +155,8 @@ def approx_delta(orders: Array, divergences: Array, epsilon: float) -> float:
 
     Examples
     --------
-    A Gaussian shift of 0.25 has divergences α/32. They lead to a delta at epsilon 1 that is
-    above the exact one, but of the same order of magnitude:
+    A Gaussian shift of 0.25 has divergences α/32. The delta that they imply at epsilon 1 is
+    above the exact one, by a factor of less than 10:
 
     >>> from confide.accounting import ORDERS, approx_delta
     >>> from confide.privacy import gaussian_delta
@@ -172,27 +177,27 @@ def best_of_many_renyi(
 ) -> Array:
     """Bound the Rényi divergences of the best of K runs, each of them rho-zCDP.
 
-    ρα + (1 + η)·min over β ≥ 1 of [ρ(β − 1) + log(1/γ)/β] + log(E K)/(α − 1).
-    Proof: docs/proofs/private-tuning.md, random-stopping.
+    The bound is ρα + (1 + η)·min over β ≥ 1 of [ρ(β − 1) + log(1/γ)/β] + log(E K)/(α − 1).
+    It is proved in docs/proofs/private-tuning.md, random-stopping.
 
     Parameters
     ----------
     orders : array
         Orders α above 1.
     rho : float
-        The cost of one run.
+        The rho of one run.
     shape : float
-        The shape η of the truncated negative binomial distribution of K; 0 is the
-        logarithmic law.
+        The shape η of the truncated negative binomial distribution of K; 0 gives the
+        logarithmic distribution.
     gamma : float
-        Its parameter γ in (0, 1); smaller values mean more runs.
+        The parameter γ of this distribution, in (0, 1); smaller values mean more runs.
     mean : float
         The expected number of runs, E K.
 
     Returns
     -------
     array
-        One bound for each order.
+        One bound per order.
 
     Examples
     --------
@@ -213,7 +218,7 @@ def best_of_many_renyi(
 def rho_of_one_run(
     epsilon: float, delta: float, *, shape: float, gamma: float, mean: float
 ) -> float:
-    """Return a rho for each run so that the best of K runs is (epsilon, delta)-DP.
+    """Return a rho for each run such that the best of K runs is (epsilon, delta)-DP.
 
     Parameters
     ----------
@@ -224,14 +229,14 @@ def rho_of_one_run(
     shape : float
         The shape η of the distribution of K, as in `best_of_many_renyi`.
     gamma : float
-        Its parameter γ.
+        The parameter γ of this distribution.
     mean : float
         The expected number of runs.
 
     Returns
     -------
     float
-        The largest rho found that keeps within (epsilon, delta).
+        The largest rho found at which the search as a whole is (epsilon, delta)-DP.
 
     Raises
     ------
@@ -240,7 +245,7 @@ def rho_of_one_run(
 
     Examples
     --------
-    More runs leave less for each:
+    More runs leave a smaller rho for each run:
 
     >>> from confide.accounting import rho_of_one_run
     >>> few = rho_of_one_run(2.0, 1e-6, shape=1.0, gamma=0.2, mean=5.0)

@@ -1,7 +1,7 @@
-"""The losses of known events on a lattice, rounded upwards.
+"""Privacy losses of the built-in events on a lattice, rounded up.
 
-docs/proofs/noisy-gradients.md (subsampled-gaussian) says which pairs of distributions
-dominate random batches; docs/proofs/rounding.md#lattice covers the arithmetic.
+docs/proofs/noisy-gradients.md#subsampled-gaussian states which pairs of distributions
+dominate random batches. docs/proofs/rounding.md#lattice covers the arithmetic.
 """
 
 import math
@@ -28,21 +28,21 @@ from confide.privacy.rounding import FUNCTION_ERROR, MARGIN, round_up
 FINE, COARSE = 48.0, 6.0
 """Lattice points per standard deviation of one step's loss."""
 MOST_CELLS = 30_000
-"""More of them change epsilon by less than 2e-4 of itself."""
+"""Largest number of cells per step; more change epsilon by less than 2e-4, relatively."""
 MOST_PLACES = 1_000_000
-"""No lattice has many more."""
+"""Approximate limit on the number of points of any lattice."""
 DEVIATIONS = 40.0
 LOST_PART = 1e-4
-"""The part of delta that may be spent on losses beyond the lattice."""
+"""The share of delta that may be spent on losses beyond the lattice."""
 LARGEST_LOSS = 700.0
-"""From here on losses are moved to the upper end of their cell."""
+"""From this loss on, losses are moved to the upper end of their cell."""
 LEAST_CHANCE = 1e-300
-"""Probabilities below this are not told apart."""
+"""Probabilities below this are not distinguished."""
 WHOLE_EVENT = 1e-4
-"""How far a pure epsilon may be rounded up in a mixture."""
+"""Lattice spacing for pure and approximate events: the largest increase of epsilon."""
 
 Both: TypeAlias = tuple[Losses, Losses]
-"""The loss with the record in the first table, and without it."""
+"""Losses in both directions: with the record in the first table, and in the second."""
 
 
 def smallest_delta(steps: int) -> float:
@@ -51,10 +51,10 @@ def smallest_delta(steps: int) -> float:
 
 
 def lattice_step(event: KnownEvent, *, per_deviation: float = FINE) -> float:
-    """Return a spacing of the lattice at which rounding costs next to nothing.
+    """Return a lattice spacing at which rounding has a negligible cost.
 
-    Normal losses keep their means between points, so the spacing is a fraction of a
-    deviation; the loss of a pure event is rounded up as a whole.
+    Gaussian losses are split between the two nearest lattice points, so the spacing is a
+    fraction of their standard deviation. The loss of a pure event is rounded up.
     """
     match event:
         case GaussianEvent(mu):
@@ -74,10 +74,10 @@ def lattice_step(event: KnownEvent, *, per_deviation: float = FINE) -> float:
 def sum_of_events(
     events: Sequence[KnownEvent], delta: float, step: float
 ) -> tuple[LossSum, LossSum]:
-    """Return the losses of all events together, with the record and without it.
+    """Return the total loss of all events, in both directions between the tables.
 
-    ``delta`` is the value at which they will be evaluated: a small part of it covers losses
-    beyond the lattice.
+    ``delta`` is the value at which epsilon will be evaluated. A small share of it covers
+    losses beyond the lattice.
     """
     there, gone = [], []
     for event in events:
@@ -99,7 +99,7 @@ def losses_epsilon(
 
 
 def _span(event: KnownEvent) -> float:
-    """Return about how far apart the losses of an event are."""
+    """Return the approximate range of the losses of an event."""
     match event:
         case GaussianEvent(mu):
             return mu * (mu + 2 * DEVIATIONS)
@@ -132,7 +132,7 @@ def _losses_of(event: KnownEvent, lost: float, step: float) -> Both:
 
 
 def _randomised_response(epsilon: Fraction, delta: Fraction, step: float) -> Losses:
-    """Return the loss of the worst (epsilon, delta)-DP pair."""
+    """Return the loss of the worst pair of distributions with (epsilon, delta)-DP."""
     cells = float(epsilon) / step
     top, bottom = math.ceil(cells * (1 - MARGIN)), -math.floor(cells * (1 + MARGIN))
     rest = round_up(1 - delta)
@@ -143,7 +143,7 @@ def _randomised_response(epsilon: Fraction, delta: Fraction, step: float) -> Los
 
 
 def _sampled(mu: float, rate: float, lost: float, step: float) -> Both:
-    """Return losses of the pair N(0, 1) mixed with N(mu, 1), and N(0, 1)."""
+    """Return losses of (1 − rate)·N(0, 1) + rate·N(mu, 1) against N(0, 1), and back."""
     far = -float(ndtri(lost))
     cells = _Cells.of(mu, rate, step, (-far, mu + far))
     cuts, share, excess = cells.cuts, cells.rounding, cells.excess
@@ -160,7 +160,7 @@ def _sampled(mu: float, rate: float, lost: float, step: float) -> Both:
 
 
 def _symmetric(mu: float, rate: float, lost: float, step: float) -> Losses:
-    """Return losses of the pair that dominates batches without replacement."""
+    """Return losses of the pair that dominates sampling without replacement."""
     far = -float(ndtri(lost))
     cells = _Cells.of(mu, rate, step, (mu / 2, mu + far))
     plain = ndtr(-cells.cuts)
@@ -177,9 +177,10 @@ def _symmetric(mu: float, rate: float, lost: float, step: float) -> Losses:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Cells:
-    """Places of losses log(1 − q + q·e^{μz−μ²/2}) between two ends of z, and their cuts.
+    """Lattice of losses log(1 − q + q·e^{μz−μ²/2}) on an interval of z, with their cuts.
 
-    No loss is as low as log(1 − q): the cut of what is not above that is at −∞.
+    The cut of a lattice point is the z at which the loss reaches it. Every loss is above
+    log(1 − q), so the cut of a point that is not above this value is −∞.
     """
 
     mu: float
@@ -218,10 +219,11 @@ class _Cells:
 
     @property
     def gains(self) -> tuple[Array, Array]:
-        """The mass that moves up in every cell, times 1 − e^{−step}, in both directions.
+        """Mass moved to the upper end of every cell, times 1 − e^{−step}, both directions.
 
-        Without the part that both have in common, the excess of one probability over
-        e^{loss} times the other has only parts of size q.
+        It is computed from P − e^{loss}·Q, where P and Q are the two probabilities of the
+        cell. The component that both distributions share cancels analytically, so only
+        terms of order q remain.
         """
         rate, excess, share = self.rate, self.excess, self.rounding
         plain, plain_wrong = _between(self.cuts, share)
@@ -248,7 +250,7 @@ class _Cells:
 
 
 def _between(cuts: Array, share: Array) -> tuple[Array, Array]:
-    """Return normal masses between neighbouring cuts, and bounds on their errors."""
+    """Return normal probabilities between consecutive cuts, and bounds on their errors."""
     low, high = cuts[:-1], cuts[1:]
     right = low > 0
     most, least = ndtr(np.where(right, -low, high)), ndtr(np.where(right, -high, low))

@@ -1,4 +1,4 @@
-"""Budget that remains after a release with a known profile, or a Gaussian shift."""
+"""The budget that remains after a release with a known privacy profile or shift."""
 
 import math
 from collections.abc import Callable
@@ -20,36 +20,37 @@ REACH_DEVIATIONS = 9.0
 LARGEST_EXPONENT = 700.0
 HALVINGS = 50
 NEARBY = 1e-12
-"""Relative distance from a root in doubles at which the sides of it are looked up."""
+"""Relative distance on either side of an approximate root at which it is checked."""
 
 
 def gaussian_left(
     profile: Callable[[float], float], epsilon: float, delta: float, most: float
 ) -> float:
-    """Return the largest Gaussian shift that a budget allows after a known profile.
+    """Return the largest Gaussian shift that a budget allows after an earlier release.
 
-    A profile is a falling, convex function of e^ε, so its chords bound it: the search
-    relies on nothing else (docs/proofs/private-intervals.md#interval-release).
+    The earlier release is given by its privacy profile, which is a decreasing, convex
+    function of e^ε. So its chords are upper bounds, and the search relies on nothing else
+    (docs/proofs/private-intervals.md#interval-release).
 
     Parameters
     ----------
     profile : callable
-        Delta as a function of epsilon for what is already released.
+        Delta of the earlier release as a function of epsilon.
     epsilon : float
-        The epsilon of both together.
+        The epsilon of both releases together.
     delta : float
-        The delta of both together.
+        The delta of both releases together.
     most : float
         The largest shift of interest, above 0.
 
     Returns
     -------
     float
-        A shift between 0 and ``most``; 0 if the profile uses up the budget.
+        A shift between 0 and ``most``; 0 if the earlier release uses up the budget.
 
     Examples
     --------
-    Squares of shifts add up, so beside 0.3 of a total of 0.5 there is room for 0.4:
+    Squares of shifts add up, so a shift of 0.3 leaves 0.4 of a total shift of 0.5:
 
     >>> from confide.accounting import gaussian_left
     >>> from confide.privacy import gaussian_delta
@@ -75,7 +76,7 @@ def gaussian_left(
 
 
 def grown_delta(delta: float, epsilon: float) -> float:
-    """Return delta times e^epsilon, or 1 where e^epsilon exceeds the range of doubles.
+    """Return delta times e^epsilon, or 1 if e^epsilon exceeds the range of doubles.
 
     Parameters
     ----------
@@ -101,16 +102,17 @@ def grown_delta(delta: float, epsilon: float) -> float:
 def pure_left(epsilon: float, delta: float, mu: float) -> float:
     """Return the largest pure epsilon that a budget allows after a Gaussian shift.
 
-    Of all pairs with likelihood ratios up to exp(e) randomised response is the worst, so
-    together with a shift delta is at most pΨ(ε − e, μ) + (1 − p)Ψ(ε + e, μ), where
-    p = 1/(1 + exp(−e)).
+    Of all pairs of distributions with likelihood ratios up to exp(e), randomised response
+    is the worst. So its delta together with a shift μ is at most
+    pΨ(ε − e, μ) + (1 − p)Ψ(ε + e, μ), where p = 1/(1 + exp(−e)) and Ψ(ε, μ) is the delta of
+    the shift alone.
 
     Parameters
     ----------
     epsilon : float
-        The epsilon of both together.
+        The epsilon of both releases together.
     delta : float
-        The delta of both together.
+        The delta of both releases together.
     mu : float
         The Gaussian shift.
 
@@ -121,7 +123,8 @@ def pure_left(epsilon: float, delta: float, mu: float) -> float:
 
     Examples
     --------
-    Beside a shift that alone needs epsilon 1.06, a budget of 2 leaves almost all the rest:
+    After a shift that costs an epsilon of 1.06 by itself, almost all the rest of a budget
+    of 2 remains:
 
     >>> from confide.accounting import pure_left
     >>> round(pure_left(2.0, 1e-6, 0.25), 2)
@@ -134,7 +137,7 @@ def pure_left(epsilon: float, delta: float, mu: float) -> float:
         far = gaussian_delta(round_down(epsilon + part), mu)
         return round_up(often * near + round_up(1 - often + MARGIN) * far)
 
-    # What holds for an epsilon holds for a smaller one, so few values decide most steps.
+    # The condition is monotone, so two checks near the root decide most of the halvings.
     held, failed = 0.0, math.inf
     near = _pure_left_in_doubles(epsilon, delta, mu)
     for part in (near * (1 - NEARBY), min(near * (1 + NEARBY), epsilon)):
@@ -153,7 +156,7 @@ def pure_left(epsilon: float, delta: float, mu: float) -> float:
 
 
 def _pure_left_in_doubles(epsilon: float, delta: float, mu: float) -> float:
-    """Return nearly the same epsilon, without proof."""
+    """Return an approximation of `pure_left` in doubles, without a proved error bound."""
 
     def quick_delta(whole: float) -> float:
         near, far = (float(ndtr(-whole / mu + half)) for half in (mu / 2, -mu / 2))
@@ -170,7 +173,7 @@ def _pure_left_in_doubles(epsilon: float, delta: float, mu: float) -> float:
 
 
 def _total(grid: Array, heights: Array, epsilon: float, mu: float) -> float:
-    """Return a bound on the profile of both together, rounded up."""
+    """Return a bound on delta of both releases together, rounded up."""
     below, error = _chances(grid, epsilon, mu, mu / 2)
     below, error = np.append(below, 1.0), np.append(error, 2 * FUNCTION_ERROR)
     total = below[0] + error[0] + (np.diff(below) + error[1:]) @ heights
@@ -178,11 +181,12 @@ def _total(grid: Array, heights: Array, epsilon: float, mu: float) -> float:
 
 
 def _below_steps(grid: Array, heights: Array, epsilon: float, mu: float) -> float:
-    """Return by how much chords in e^s are less than steps, rounded down.
+    """Return how far a bound by chords in e^s is below a bound by steps, rounded down.
 
-    Within a cell the chord is the left height less λ of its fall, λ = (e^s − e^a)/(e^b −
-    e^a). The mean of λ over the cell has a closed form: weighing the losses of a shift by
-    their likelihood ratio gives those of the opposite shift.
+    On a cell [a, b] the chord at s is the left height minus a share λ of the decrease to
+    the right height, with λ = (e^s − e^a)/(e^b − e^a). The mean of λ over the cell has a
+    closed form, because weighting the losses of a shift by their likelihood ratio gives the
+    losses of the opposite shift.
     """
     plain, plain_error = _chances(grid, epsilon, mu, mu / 2)
     tilted, tilted_error = _chances(grid, epsilon, mu, -mu / 2)
@@ -201,7 +205,7 @@ def _below_steps(grid: Array, heights: Array, epsilon: float, mu: float) -> floa
 
 
 def _chances(grid: Array, epsilon: float, mu: float, middle: float) -> tuple[Array, Array]:
-    """Return probabilities that ε less a normal loss is below points, and their errors."""
+    """Return probabilities that ε minus a normal loss is below grid points, with errors."""
     places = (grid - epsilon) / mu + middle
     found = ndtr(places)
     return found, FUNCTION_ERROR * (2 + places**2 + epsilon / mu) * found

@@ -1,8 +1,8 @@
 """Sums of independent privacy losses on a lattice, with the error of their convolution.
 
-Masses are tilted before they are transformed, so that what rounding does is small beside
-the delta that is asked for, however small that is. docs/proofs/rounding.md#loss-sums has
-the bound on the error, which is added to every mass.
+Masses are tilted exponentially before the Fourier transform, so that rounding errors are
+small relative to delta, however small delta is. A bound on these errors is added to every
+mass; docs/proofs/rounding.md#loss-sums derives it.
 """
 
 import math
@@ -19,22 +19,22 @@ from confide.privacy.rounding import FUNCTION_ERROR, round_up
 
 UNIT = 2.0**-53
 STAGE_ERROR = 16 * UNIT
-"""What a stage of a fast Fourier transform can be off by, relative to its terms."""
+"""Bound on the error of one stage of a fast Fourier transform, relative to its terms."""
 PRODUCT_ERROR = 4 * UNIT
-"""What a product of complex numbers can be off by, relatively."""
+"""Bound on the relative error of a product of complex numbers."""
 LEAST = 2.0**-1022
 LARGEST_LOG = 750.0
-"""No logarithm of a mass is larger."""
+"""Bound on the absolute logarithm of a mass."""
 NEGLIGIBLE = 50.0
-"""Minus the logarithm of the tilted probability that may be outside a window."""
+"""Minus the logarithm of the tilted probability that may lie outside a window."""
 
 
 @dataclass(frozen=True, eq=False)
 class Losses:
-    """A privacy loss: masses at ``first``·step, (``first`` + 1)·step and so on.
+    """A privacy loss with masses at ``first``·step, (``first`` + 1)·step and so on.
 
-    ``infinite`` is the mass of losses beyond all of them. ``excess`` is how far a loss may
-    lie above its lattice point.
+    ``infinite`` is the mass of infinite losses, which includes all losses beyond the last
+    lattice point. ``excess`` bounds the amount by which a loss exceeds its lattice point.
     """
 
     step: float
@@ -45,7 +45,7 @@ class Losses:
 
     @cached_property
     def places(self) -> AnyArray:
-        """The places of the masses."""
+        """The lattice indices of the masses."""
         return self.first + np.arange(len(self.masses))
 
     @cached_property
@@ -64,12 +64,13 @@ class Losses:
 def spread_losses(
     step: float, first: int, above: Array, *, gains: Array, wrong: Array, excess: float
 ) -> Losses:
-    """Return losses on the lattice of a pair that is no harder to attack.
+    """Return losses on a lattice whose delta is at least that of the original losses.
 
-    ``above`` are the probabilities of a loss above place ``first`` + k, off by ``wrong``
-    at most; losses are known to within ``excess``. Losses between two places are moved
-    to both so that the probabilities of the cell under either distribution stay.
-    ``gains`` is what the upper end gets, times 1 − e^{−step}, rounded up.
+    ``above[k]`` is the probability of a loss above lattice index ``first`` + k, with an
+    error of at most ``wrong[k]``. Losses are known to within ``excess``. Mass between two
+    lattice points is split between them in such a way that the probability of the cell is
+    unchanged under either distribution. ``gains`` is the mass that moves to the upper end
+    of every cell, times 1 − e^{−step}, rounded up.
     """
     inside = np.maximum(above[:-1] - above[1:], 0.0) + wrong[:-1] + wrong[1:]
     raised = gains * (1 + FUNCTION_ERROR) / -math.expm1(-step)
@@ -84,7 +85,7 @@ def spread_losses(
 
 @dataclass(frozen=True, eq=False)
 class LossSum:
-    """The sum of independent losses on one lattice, several copies of each."""
+    """A sum of independent losses on one lattice, with several copies of each."""
 
     parts: tuple[tuple[Losses, int], ...]
 
@@ -95,7 +96,7 @@ class LossSum:
 
     @cached_property
     def infinite(self) -> float:
-        """The probability that any of the losses is infinite, at most."""
+        """Bound on the probability that any of the losses is infinite."""
         return round_up(math.fsum(times * one.infinite for one, times in self.parts))
 
     @cached_property
@@ -109,7 +110,7 @@ class LossSum:
         return min(1.0, _Tilted.of(self, tilt).delta(epsilon))
 
     def epsilon(self, delta: float) -> float:
-        """Return the smallest epsilon of 0 or more for a delta, rounded up."""
+        """Return the smallest nonnegative epsilon at a given delta, rounded up."""
         if self.infinite >= delta:
             return math.inf
         goal = math.log(delta)
@@ -131,7 +132,7 @@ class LossSum:
     def _best(self, cost: Callable[[float, float], float]) -> float:
         """Return the power with the best bound on delta; every power gives a valid one.
 
-        (1 − e^{ε−loss})₊ is at most e^{power·(loss−ε)}·(1 + p)⁻¹·(p/(1 + p))^p, p = power.
+        The bound is (1 − e^{ε−loss})₊ ≤ e^{p·(loss−ε)}·(1 + p)⁻¹·(p/(1 + p))^p for power p.
         """
         deviation = math.sqrt(sum(n * _variance(one) for one, n in self.parts))
         unit = 1 / max(deviation, self.step)
@@ -166,9 +167,9 @@ def _variance(losses: Losses) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Tilted:
-    """Masses of a sum, each too large rather than too small, as logarithms.
+    """Logarithms of upper bounds on the masses of a sum, computed with tilting.
 
-    ``beyond`` bounds the probability above their window.
+    ``beyond`` bounds the probability above the window that the masses cover.
     """
 
     values: Array
@@ -211,7 +212,7 @@ class _Tilted:
         return cls(values[kept], logs[kept], window.beyond + total.infinite, total.excess)
 
     def delta(self, epsilon: float) -> float:
-        """Return the sum of what masses above epsilon contribute, rounded up."""
+        """Return the total contribution of the masses above epsilon, rounded up."""
         reach = epsilon - self.excess
         over = self.values * (1 + FUNCTION_ERROR) - reach
         kept = over > 0
@@ -222,7 +223,7 @@ class _Tilted:
 
 @dataclass(frozen=True, slots=True)
 class _Window:
-    """Places of a sum that hold almost all of its tilted mass; their number is 2^k."""
+    """Range of 2^k lattice indices with almost all of the tilted mass of a sum."""
 
     first: int
     count: int
@@ -252,7 +253,7 @@ class _Window:
 
 
 def _chance_above(total: LossSum, end: float, powers: Sequence[float]) -> float:
-    """Bound the probability of a finite sum above ``end`` by Chernoff's bounds."""
+    """Bound the probability of a finite sum above ``end`` by Chernoff bounds."""
     bounds = []
     for power in powers:
         log = total.log_moment(power)
@@ -265,7 +266,7 @@ def _chance_above(total: LossSum, end: float, powers: Sequence[float]) -> float:
 
 
 def _power(values: AnyArray, times: int) -> AnyArray:
-    """Return a power by products alone, so that its error is that of the products."""
+    """Compute an integer power by multiplications only, whose rounding error is known."""
     found, square = None, values
     while times:
         if times & 1:

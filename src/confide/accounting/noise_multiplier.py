@@ -1,9 +1,10 @@
-"""Noise multipliers of many noisy sums, and their cost.
+"""Noise multipliers for repeated noisy sums, and the privacy cost of such sums.
 
 Every step adds normal noise to a sum of vectors over all rows (rate 1) or over a random
-batch. ``multiplier`` is the noise's standard deviation over how far one record moves the
-sum: C under add-remove, 2C under replace-one, with vectors clipped to length C.
-docs/proofs/noisy-gradients.md (subsampled-gaussian) has the theorems.
+batch. ``multiplier`` is the standard deviation of the noise, divided by the sensitivity of
+the sum to one record. For vectors clipped to length C, the sensitivity is C under
+add-remove and 2C under replace-one. The theorems are in
+docs/proofs/noisy-gradients.md#subsampled-gaussian.
 """
 
 import math
@@ -43,7 +44,7 @@ Method: TypeAlias = Literal["best", "gaussian", "pld", "renyi", "renyi-general"]
 METHODS: tuple[Method, ...] = get_args(Method)
 PROOF = "noisy-gradients.md#subsampled-gaussian"
 RELATIVE_TOLERANCE = 1e-4
-"""How near a calibrated multiplier is to the smallest that its method allows."""
+"""Relative distance of a calibrated multiplier from the smallest that its method allows."""
 LARGEST_LOG = math.log(1e9)
 GENERAL_ORDERS = np.unique(np.round(np.geomspace(2, 2048, 160)))
 
@@ -62,17 +63,19 @@ def multiplier_for(
     Parameters
     ----------
     budget : Approx or Zcdp
-        What all steps together may cost; zCDP only if every step uses all rows.
+        The budget for all steps together; zCDP only if every step uses all rows.
     steps : int
-        How often noise is added. More steps need more noise in each.
+        The number of noisy sums. More steps need more noise in each.
     rate : number in (0, 1], default 1
-        The probability of a record to be in a batch: 1 for sums over all rows.
+        The probability that a record is in a batch: 1 for sums over all rows.
     sampling : {'poisson', 'without-replacement'} or None, default None
-        How batches are drawn; None chooses what is proved under the neighbour relation.
+        How batches are drawn. None chooses the scheme that is proved for the neighbour
+        relation.
     neighbours : Neighbours or str
-        "add-remove" goes with Poisson batches, "replace-one" with batches of fixed size.
+        The neighbour relation. Random batches are Poisson batches under "add-remove" and
+        batches of fixed size under "replace-one".
     method : {'best', 'gaussian', 'pld', 'renyi', 'renyi-general'}, default 'best'
-        The accounting, as for `epsilon_for`.
+        The accounting method, as in `epsilon_for`.
 
     Returns
     -------
@@ -82,9 +85,9 @@ def multiplier_for(
     Raises
     ------
     InvalidParameter
-        If the budget is pure, or sampling and neighbours do not go together.
+        If the budget is pure, or sampling and neighbours do not match.
     MixedBudgets
-        If a zCDP budget is to pay for random batches, which it does not reward.
+        If a zCDP budget is given for random batches, which do not reduce rho.
 
     Examples
     --------
@@ -140,19 +143,19 @@ def epsilon_for(
         The standard deviation of the noise, in sensitivities of one sum. More noise means a
         smaller epsilon.
     steps : int
-        How often noise is added.
+        The number of noisy sums.
     delta : number in (0, 1)
         The delta to report.
     rate : number in (0, 1], default 1
-        The probability of a record to be in a batch: 1 for sums over all rows.
+        The probability that a record is in a batch: 1 for sums over all rows.
     sampling : {'poisson', 'without-replacement'}, default 'poisson'
         How batches are drawn.
     method : {'best', 'gaussian', 'pld', 'renyi', 'renyi-general'}, default 'best'
-        'gaussian' is exact if every step uses all rows, and ignores that batches are
-        random; 'pld' uses privacy-loss distributions; 'renyi' tight Rényi divergences at
-        the best order; 'renyi-general' the bound for any mechanism under sampling without
-        replacement, with the conversion that was published with it; 'best' the least of
-        these.
+        'gaussian' is exact if every step uses all rows, and otherwise makes no use of the
+        sampling. 'pld' uses privacy-loss distributions. 'renyi' uses tight Rényi
+        divergences at the best order. 'renyi-general' uses a bound for any mechanism under
+        sampling without replacement, with the conversion that was published with it.
+        'best' gives the smallest epsilon of these.
 
     Returns
     -------
@@ -207,7 +210,7 @@ def _epsilon(
 
 
 def _resolved(method: Method, event: SubsampledGaussianEvent, delta: float) -> Method:
-    """Return the method to use, or explain why the requested one does not apply."""
+    """Return the method to use, or raise if the requested one does not apply."""
     trusted = delta >= smallest_delta(event.steps)
     if method == "best":
         if event.rate == 1:
@@ -216,15 +219,15 @@ def _resolved(method: Method, event: SubsampledGaussianEvent, delta: float) -> M
     if method == "pld" and not trusted:
         raise InvalidParameter(
             "method",
-            f"'renyi' for a delta below {smallest_delta(event.steps):.1e}: the tails of a "
-            "loss distribution are beyond doubles there",
+            f"'renyi' for a delta below {smallest_delta(event.steps):.1e}: double "
+            "precision cannot represent the tails of the loss distribution",
             method,
         )
     if method == "renyi-general" and event.sampling == "poisson":
         raise InvalidParameter(
             "method",
-            "'pld' or 'renyi' for Poisson batches: the general bound is about sampling "
-            "without replacement",
+            "'pld' or 'renyi' for Poisson batches: the general bound holds for sampling "
+            "without replacement only",
             method,
         )
     return method
@@ -258,14 +261,17 @@ def _calibrated(
 def _root(
     excess: Callable[[float], float], guess: float, stride: float, near: float
 ) -> float:
-    """Return a point ``near`` its root at which a decreasing function is at most 0."""
+    """Return a point near the root of a decreasing function at which it is at most 0.
+
+    ``near`` is the tolerance, and ``stride`` the first step of the search from ``guess``.
+    """
     low = high = guess
     while excess(high) > 0:
         if high > LARGEST_LOG:
             raise InvalidParameter(
                 "method",
                 "one whose bound tends to 0 as noise grows: with this many steps at this "
-                "rate the general bound holds for no amount of noise",
+                "rate the general bound exceeds the budget for any amount of noise",
                 "renyi-general",
                 "Use method='best'.",
             )
@@ -285,17 +291,17 @@ def _check_pair(how: Sampling, relation: Neighbours) -> None:
     if how == "poisson":
         raise InvalidParameter(
             "sampling",
-            "'without-replacement' under replace-one neighbours: a multiplier for "
-            "Poisson batches holds for the addition or removal of a record",
+            "'without-replacement' under replace-one neighbours: a multiplier for Poisson "
+            "batches is proved for the addition or removal of a record only",
             how,
-            "Or protect under add-remove.",
+            "Alternatively, use add-remove neighbours.",
         )
     raise InvalidParameter(
         "sampling",
         "'poisson' under add-remove neighbours: batches of a fixed part of the rows need "
         "a public number of rows, which add-remove hides",
         how,
-        "Or protect under replace-one.",
+        "Alternatively, use replace-one neighbours.",
     )
 
 

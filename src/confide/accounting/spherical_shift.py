@@ -1,8 +1,9 @@
 """Privacy loss of shifted spherical Laplace noise: its distribution, and delta.
 
-The loss is ‖b + v‖ − ‖b‖ in units of the scale. In elliptic coordinates with the foci 0 and
-−v it is independent of the other length, so that its density is explicit:
-docs/proofs/output-perturbation.md#spherical-loss.
+For noise b and a shift v, both in units of the noise scale, the loss is ‖b + v‖ − ‖b‖. In
+elliptic coordinates with foci 0 and −v, the other coordinate is ‖b + v‖ + ‖b‖, and
+integrating it out gives an explicit density of the loss
+(docs/proofs/output-perturbation.md#spherical-loss).
 """
 
 import math
@@ -17,30 +18,34 @@ from confide.privacy import Approx, round_down, round_up
 from confide.privacy.rounding import MARGIN
 
 FEWEST, MOST = 3, 1000
-""
+"""Smallest and largest dimension in which these bounds are used."""
 CELLS, KNOTS, STEP = 2048, 257, 1.0002
 SPREAD = 10.0
-"""How many deviations of the loss are integrated for its total mass; a lower bound."""
+"""Number of standard deviations of the loss over which its total mass is integrated."""
 NOTABLY_SHORTER = 0.98
-"""Noise of which one epsilon and delta are known must be shorter than others by this."""
+"""Spherical noise is used only if it is shorter than other noise by this factor.
+
+For spherical noise only one pair (epsilon, delta) is known, so it composes worse.
+"""
 ERROR = 1e-9
-"""More than logarithms, powers and a ratio of Bessel functions cost a mass, relatively."""
+"""Bound on the relative error of a mass, from logarithms, powers and a Bessel ratio."""
 
 
 @dataclass(frozen=True, slots=True)
 class LossLines:
-    """A loss bound that is the largest of several lines, heights + slopes·η.
+    """A loss bound that is the maximum of several lines, heights + slopes·η.
 
     Parameters
     ----------
     heights : array
         Intercepts of the lines.
     slopes : array
-        Their slopes; η is the loss of the noise.
+        Slopes of the lines; η is the loss of the noise.
 
     Examples
     --------
-    The larger of η and 0 at the ends of the range, where chords are exact up to rounding:
+    The maximum of 0 and η, at both ends of the range, where chords are exact up to
+    rounding:
 
     >>> import numpy as np
     >>> from confide.accounting import LossLines
@@ -53,17 +58,17 @@ class LossLines:
     slopes: Array
 
     def chords(self, shift: float) -> tuple[Array, Array]:
-        """Return losses up to a shift, and bounds there between which chords hold.
+        """Return grid points and bounds on them; between points, the chords are bounds.
 
         Parameters
         ----------
         shift : float
-            The shift in scales of the noise, which no loss of the noise exceeds.
+            The shift in units of the noise scale. No loss of the noise exceeds it.
 
         Returns
         -------
         tuple of two arrays
-            Losses η in rising order, and the bound at each.
+            Losses η in increasing order, and the bound at each.
         """
         losses = np.linspace(-shift, shift, KNOTS)
         lines = np.outer(self.slopes, losses) + self.heights[:, None]
@@ -76,10 +81,11 @@ def spherical_delta(
     epsilon: float,
     chords: tuple[Array, Array] | None = None,
 ) -> float:
-    """Return a bound on delta for spherical Laplace noise that is shifted.
+    """Return a bound on delta for shifted spherical Laplace noise.
 
-    Delta is E(1 − e^{ε−W})₊. W is the loss itself, or the bound on it that chords give.
-    Cells are bounded by their ends: the density is log-concave, and W does not fall
+    Delta is E(1 − e^{ε−W})₊. W is the loss itself, or the bound on it that ``chords``
+    gives. The integral over a cell is bounded by values at the ends of cells, since the
+    density is log-concave and W does not decrease
     (docs/proofs/output-perturbation.md#spherical-loss).
 
     Parameters
@@ -87,9 +93,10 @@ def spherical_delta(
     dimension : int
         The number of coordinates.
     shift : float
-        How far neighbours move the release, in scales of the noise.
+        The largest distance between the results for neighbouring tables, in units of the
+        noise scale.
     epsilon : float
-        The epsilon at which delta is wanted.
+        The epsilon at which delta is evaluated.
     chords : tuple of two arrays or None, default None
         A bound on the loss, as from `LossLines.chords`.
 
@@ -125,7 +132,7 @@ def spherical_delta(
     least = np.exp(np.minimum(logs[1:], logs[:-1]) - top)
     total = float(np.sum(least * np.diff(whole)))
     if not total > 0:
-        return 1.0  # budgets so large that all underflows: nothing is promised
+        return 1.0  # everything underflows at very large budgets: no guarantee
     places = first + (shift - first) * np.linspace(0.0, 1.0, CELLS + 1) ** 2
     places[-1] = shift
     widths = np.diff(places)
@@ -138,25 +145,25 @@ def spherical_delta(
 
 
 def spherical_cost(dimension: int, epsilon: float, scale: float) -> float:
-    """Return delta of noise that is moved by 1."""
+    """Return delta at epsilon for spherical noise of a given scale, shifted by 1."""
     return spherical_delta(dimension, round_up(1 / scale), epsilon)
 
 
 def smallest_spherical(
     cost: Callable[[float], float], budget: Approx, dimension: int, deviation: float
 ) -> float | None:
-    """Return a scale, near the smallest, whose cost is within the budget's delta.
+    """Return a nearly minimal noise scale whose delta is within the budget.
 
     Parameters
     ----------
     cost : callable
         Delta as a function of the scale, at the budget's epsilon.
     budget : Approx
-        What may be spent.
+        The budget.
     dimension : int
         The number of coordinates.
     deviation : float
-        The standard deviation per coordinate of the noise that is used otherwise.
+        The standard deviation per coordinate of the noise that would be used otherwise.
 
     Returns
     -------
@@ -166,7 +173,7 @@ def smallest_spherical(
 
     Examples
     --------
-    In a thousand dimensions Gaussian noise is as short, and there is nothing to gain:
+    Above a thousand dimensions Gaussian noise is about as short, so no scale is returned:
 
     >>> from confide import Approx
     >>> from confide.accounting import smallest_spherical
@@ -195,7 +202,7 @@ def _log_density(losses: Array, dimension: int, shift: float, beside: float) -> 
 
 
 def _beside(dimension: int, shift: float) -> float:
-    """Return the mean of ξ² − u² over the other length, 2u(p−1)·K_{p/2}/K_{p/2−1}."""
+    """Return 2u(p−1)·K_{p/2}(u/2)/K_{p/2−1}(u/2) for dimension p and shift u."""
     half = shift / 2
     order, ratio = 0.5, 1.0
     if dimension % 2 == 0:

@@ -12,10 +12,10 @@ from confide.accounting.events import Sampling
 from confide.privacy.rounding import FUNCTION_ERROR
 
 REACH_DEVIATIONS = 13.0
-"""How far beyond the tilted mean the integrals go, in standard deviations."""
+"""How far the integrals extend beyond the tilted mean, in standard deviations."""
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(16)
 RELATIVE_SLACK = 1e-10
-"""What integrals are rounded up by, relatively, beside the rounding of their terms."""
+"""Relative amount added to every integral, in addition to the rounding of its terms."""
 LARGEST_ORDER = 4096
 
 
@@ -29,7 +29,7 @@ def sampled_renyi(order: float, multiplier: float, rate: float, how: Sampling) -
     multiplier : float
         The standard deviation of the noise, in sensitivities.
     rate : float
-        The part of the rows in a batch; at 1 all rows are used.
+        The fraction of the rows in a batch; at 1 all rows are used.
     how : {'poisson', 'without-replacement'}
         How batches are drawn.
 
@@ -40,7 +40,7 @@ def sampled_renyi(order: float, multiplier: float, rate: float, how: Sampling) -
 
     Examples
     --------
-    With one row in ten, the divergence falls to less than a tenth of that of all rows:
+    With batches of one row in ten, the divergence is less than a tenth of that of all rows:
 
     >>> from confide.accounting import sampled_renyi
     >>> sampled_renyi(2.0, 1.0, 1.0, "poisson")
@@ -65,28 +65,28 @@ def sampled_renyi(order: float, multiplier: float, rate: float, how: Sampling) -
 
 
 def general_renyi(orders: Array, multiplier: float, rate: float) -> Array:
-    """Return the bound for any mechanism under sampling without replacement.
+    """Bound Rényi divergences by the general lemma for sampling without replacement.
 
-    Lemma 2 of the Rényi ADMM paper (its equation 7), with ε(j) = j/(2·multiplier²), the
-    divergence of a Gaussian mechanism.
+    This is Lemma 2 (equation 7) of the paper on Rényi ADMM that docs/studies.md lists, with
+    ε(j) = j/(2·multiplier²), the divergence of a Gaussian mechanism.
 
     Parameters
     ----------
     orders : array
-        Whole orders of 2 and more.
+        Integer orders of at least 2.
     multiplier : float
         The standard deviation of the noise, in sensitivities.
     rate : float
-        The part of the rows in a batch.
+        The fraction of the rows in a batch.
 
     Returns
     -------
     array
-        One bound for each order.
+        One bound per order.
 
     Examples
     --------
-    It is looser than the bound for Gaussian noise in particular:
+    The general bound is looser than the bound for Gaussian noise:
 
     >>> import numpy as np
     >>> from confide.accounting import general_renyi, sampled_renyi
@@ -108,10 +108,10 @@ def general_renyi(orders: Array, multiplier: float, rate: float) -> Array:
 
 
 def best_order_epsilon(divergence: Callable[[float], float], delta: float) -> float:
-    """Return the least epsilon over orders, by the conversion of Canonne et al. (2020).
+    """Return the smallest epsilon over all orders, converted as in Canonne et al. (2020).
 
-    (α − 1)D_α is convex in α, and so is the numerator of the conversion: epsilon has a
-    single minimum. Every order is valid, so an imperfect search is still sound.
+    (α − 1)D_α is convex in α, and so is the numerator of the conversion. So epsilon has a
+    single minimum. Every order gives a valid epsilon, so an imperfect search is sound.
     """
 
     def at(log_excess: float) -> float:
@@ -128,7 +128,7 @@ def best_order_epsilon(divergence: Callable[[float], float], delta: float) -> fl
 
 
 def best_epsilon(orders: Array, divergences: Array, delta: float) -> float:
-    """Return the least epsilon that divergences of some orders give, rounded up."""
+    """Return the smallest epsilon that divergences of several orders imply, rounded up."""
     part, small = np.log1p(-1 / orders), math.log(delta)
     found = divergences + part - (small + np.log(orders)) / (orders - 1)
     size = divergences - part + (1 - small + np.log(orders)) / (orders - 1)
@@ -136,7 +136,7 @@ def best_epsilon(orders: Array, divergences: Array, delta: float) -> float:
 
 
 def _panels(start: float, end: float, mu: float) -> tuple[Array, Array]:
-    """Return Gauss-Legendre points and weights; panels narrower than X's features."""
+    """Return Gauss-Legendre points and weights on panels of at most 1 and 1/mu."""
     width = min(1.0, 1 / mu)
     edges = np.linspace(start, end, math.ceil((end - start) / width) + 1)
     half = np.diff(edges) / 2
@@ -145,7 +145,7 @@ def _panels(start: float, end: float, mu: float) -> tuple[Array, Array]:
 
 
 def _log_poisson_excess(ratios: Array, order: float) -> Array:
-    """Return log(X^α − 1 − α(X − 1)), whose mean is that of X^α − 1."""
+    """Return log(X^α − 1 − α(X − 1)); the expression has the same mean as X^α − 1."""
     powers = order * ratios
     small = np.minimum(powers, 30.0)
     near = np.expm1(small) - order * np.expm1(np.minimum(ratios, 30.0))

@@ -1,4 +1,4 @@
-"""Audits of a mechanism: exact in one dimension, by repeated runs in any."""
+"""Audits of a mechanism: exact in one dimension, or by repeated runs in any dimension."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -25,13 +25,13 @@ class Audit:
     Parameters
     ----------
     epsilon : float
-        The bound.
+        The lower bound on epsilon.
     delta : float
-        The delta at which it holds.
+        The delta at which the bound holds.
     error : float
-        Probability with which the bound may be too large.
+        Largest probability that the bound is too large.
     runs : int
-        Number of releases of each table.
+        Number of releases from each table.
 
     Examples
     --------
@@ -50,21 +50,22 @@ class Audit:
 def threshold_audit(
     first: Array, second: Array, delta: float = 0.0, error: float = 0.01
 ) -> Audit:
-    """Bound epsilon from a statistic observed under two neighbouring tables.
+    """Bound epsilon from below by a statistic observed under two neighbouring tables.
 
-    The threshold is chosen on one half of the runs and evaluated on the other, with bounds
-    by Clopper and Pearson at half the error for each rate.
+    A threshold on the statistic is chosen on one half of the runs and evaluated on the
+    other half. Each of the two error rates gets a Clopper-Pearson bound at half of
+    ``error``.
 
     Parameters
     ----------
     first : ndarray
-        The statistic in releases of one table.
+        The statistic in releases from one table.
     second : ndarray
-        The statistic in as many releases of the other.
+        The statistic in as many releases from the other table.
     delta : float, default=0
         Delta of the claim.
     error : float, default=0.01
-        Probability with which the bound may be too large.
+        Largest probability that the bound is too large.
 
     Returns
     -------
@@ -92,21 +93,21 @@ def threshold_audit(
 
 
 def gaussian_audit(first: Array, second: Array, delta: float, error: float = 0.01) -> Audit:
-    """Bound epsilon at a delta, assuming a trade-off like that of Gaussian noise.
+    """Bound epsilon from below at a delta, assuming the trade-off of Gaussian noise.
 
     This is more precise than `threshold_audit` for small deltas, because it assumes that
-    the pair is at most mu-GDP, as a Gaussian mechanism claims.
+    the two distributions satisfy mu-GDP, as a Gaussian mechanism claims.
 
     Parameters
     ----------
     first : ndarray
-        The statistic in releases of one table.
+        The statistic in releases from one table.
     second : ndarray
-        The statistic in as many releases of the other.
+        The statistic in as many releases from the other table.
     delta : float
         Delta of the claim.
     error : float, default=0.01
-        Probability with which the bound may be too large.
+        Largest probability that the bound is too large.
 
     Returns
     -------
@@ -153,12 +154,12 @@ def _upper(successes: int, trials: int, error: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class AuditResult:
-    """The largest privacy loss found.
+    """The largest privacy loss found by an exact audit.
 
     Parameters
     ----------
     share_of_claim : float
-        Loss as a multiple of the claim; above 1 the claim is refuted.
+        Privacy loss as a multiple of the claim; a value above 1 refutes the claim.
     pairs : int
         Number of pairs of tables tried.
 
@@ -176,24 +177,24 @@ class AuditResult:
 def exact_finding(
     objective: Objective, budget: Pure | Approx, neighbours: Neighbours
 ) -> AuditResult:
-    """Integrate the privacy loss of objective perturbation for one-dimensional pairs.
+    """Integrate the privacy loss of objective perturbation for one-dimensional tables.
 
-    Under (epsilon, delta) two kinds of noise are tried: that for one or two columns and
-    that for many. The cases in between are checked in tests/exact only.
+    Under (epsilon, delta) two kinds of noise are tried: the one used for one or two columns
+    and the one used for many. The cases in between are checked in tests/exact only.
 
     Parameters
     ----------
     objective : Objective
-        Loss and bounds.
+        The objective with its loss and bounds.
     budget : Pure or Approx
         Budget of the claim.
     neighbours : Neighbours
-        Relation of the claim.
+        Neighbour relation of the claim.
 
     Returns
     -------
     AuditResult
-        The largest loss found, as a multiple of the claim.
+        The largest privacy loss found, as a multiple of the claim.
 
     Examples
     --------
@@ -229,9 +230,9 @@ def extreme_pairs(
     Parameters
     ----------
     objective : Objective
-        Loss and bounds.
+        The objective with its loss and bounds.
     neighbours : Neighbours
-        Relation of the pairs.
+        Neighbour relation between the tables of a pair.
 
     Yields
     ------
@@ -275,11 +276,11 @@ def black_box_finding(
     Parameters
     ----------
     calibration : Calibration
-        The mechanism, calibrated.
+        A calibrated mechanism.
     runs : int
-        Number of releases of each table.
+        Number of releases from each table.
     progress : callable, optional
-        Called after every release.
+        A function that is called after every release.
 
     Returns
     -------

@@ -1,10 +1,11 @@
 """The exact distribution of a perturbed minimiser in one and two dimensions.
 
-θ ↦ b(θ) is explicit, so the density of a release is ν(b(θ))·det ∇²F(θ), with no sampling
-and no solver in between. Two distributions on one grid give the privacy loss itself: the
-largest log ratio, and δ(ε) = ∫(p − e^ε q)₊. In one dimension an l1 penalty and a box are
-covered too; they put atoms at 0 and at the ends. Three classes and one column have two
-dimensions.
+The noise b(θ) that makes θ the minimiser is explicit, so the density of a release is
+ν(b(θ))·det ∇²F(θ), where ν is the density of the noise. This needs neither sampling nor a
+solver. Two distributions on one grid give the exact privacy loss: the largest log ratio,
+and δ(ε) = ∫(p − e^ε q)₊. In one dimension an l1 penalty and a box constraint are covered
+too; they put atoms at 0 and at the ends of the box. A multinomial model with three classes
+and one column has two dimensions.
 """
 
 from dataclasses import dataclass
@@ -21,12 +22,12 @@ from confide.objectives import L1, Box, Multinomial, Objective, sum_zero_basis
 from confide.solvers import minimise
 
 SPAN_POINTS, SPAN_ROUNDS = 129, 3
-"""The ends of a grid are known to 128⁻³ of where they may be."""
+"""The ends of a grid are located to within 128⁻³ of the range that is searched."""
 
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """A few made-up records, each with a number of copies.
+    """A small artificial table in which every record has a number of copies.
 
     Parameters
     ----------
@@ -35,9 +36,9 @@ class Records:
     target : ndarray
         Target of each record.
     times : ndarray
-        Number of copies, including any weight of the record.
+        Number of copies of each record, multiplied by its weight if it has one.
     offset : ndarray, optional
-        Numbers that are added to the margins.
+        Offset of each record, which is added to its margin.
 
     Examples
     --------
@@ -54,7 +55,7 @@ class Records:
 
     @classmethod
     def of(cls, features: object, target: object, times: object = 1.0) -> "Records":
-        """Make records from nested lists; an empty list is the empty table.
+        """Create records from nested lists; an empty list gives the empty table.
 
         Parameters
         ----------
@@ -63,7 +64,7 @@ class Records:
         target : sequence of float
             Target of each record.
         times : float or sequence of float, default=1
-            Number of copies.
+            Number of copies of each record.
 
         Returns
         -------
@@ -83,23 +84,23 @@ class Records:
     def plus(
         self, features: object, target: float, times: float = 1.0, offset: float = 0.0
     ) -> "Records":
-        """Return the same records and one more.
+        """Return the same records and an additional one.
 
         Parameters
         ----------
         features : sequence of float
-            Features of the record.
+            Features of the additional record.
         target : float
-            Its target.
+            Target of the additional record.
         times : float, default=1
-            Number of copies.
+            Number of copies of the additional record.
         offset : float, default=0
-            Number that is added to its margin.
+            Offset of the additional record, which is added to its margin.
 
         Returns
         -------
         Records
-            The records.
+            All records.
         """
         row = np.asarray(features, dtype=np.float64).reshape(1, -1)
         kept = self.features if len(self.target) else np.zeros((0, row.shape[1]))
@@ -122,7 +123,7 @@ class GridLaw:
     volume : float
         Volume of a cell of the grid.
     atoms : ndarray
-        Probabilities of single points.
+        Probabilities of the atoms.
 
     Examples
     --------
@@ -157,17 +158,18 @@ def exact_pair(
     Parameters
     ----------
     objective : Objective
-        Loss, bounds and ridge; one-dimensional, or two-dimensional and smooth.
+        The objective with its loss, bounds and ridge; it must be one-dimensional, or
+        two-dimensional and smooth.
     noise : RoundNoise
         Noise on the linear term.
     first : Records
         One table.
     second : Records
-        The other.
+        The other table.
     points : int, optional
-        Number of grid points.
+        Number of grid points along each axis.
     tilt : float, default=0
-        A public linear term, the same in every coordinate.
+        Coefficient of a public linear term, the same for every coordinate.
 
     Returns
     -------
@@ -177,7 +179,7 @@ def exact_pair(
     Raises
     ------
     InvalidParameter
-        The objective has too many dimensions.
+        If the objective has too many dimensions, or two and is not smooth.
 
     Examples
     --------
@@ -316,7 +318,7 @@ def _law(
 def _gradient_and_determinant(
     objective: Objective, records: Records, grid: Array
 ) -> tuple[Array, Array]:
-    """Return ∇ of the smooth part without b, and the determinant of its Hessian."""
+    """Return the gradient of the smooth part without b, and its Hessian's determinant."""
     if isinstance(objective.loss, Multinomial):
         return _of_scores(objective, objective.loss, records, grid)
     pull = grid * objective.ridge
@@ -348,7 +350,7 @@ def _weights(objective: Objective, features: Array) -> Array:
 def _of_scores(
     objective: Objective, loss: Multinomial, records: Records, grid: Array
 ) -> tuple[Array, Array]:
-    """Return what `_gradient_and_determinant` does for three classes and one column."""
+    """Return gradient and Hessian determinant for three classes and one column."""
     pull = grid * objective.ridge
     curvature = np.zeros((len(grid), 2, 2)) + np.diag(objective.ridge)
     basis = sum_zero_basis(loss.classes)
@@ -377,7 +379,7 @@ def _box_atoms(
 
 
 def _chance_between(noise: RoundNoise, low: float, high: float) -> float:
-    """Return P(low < b <= high), accurate in both tails: the distribution is symmetric."""
+    """Return P(low < b <= high), accurate in both tails of the symmetric distribution."""
     if low > 0:
         low, high = -high, -low
     return noise.chance_below(high) - noise.chance_below(low)
@@ -390,7 +392,7 @@ def _l1_weight(nonsmooth: L1) -> float:
 def _span(
     objective: Objective, noise: RoundNoise, records: Records, tilt: float = 0.0
 ) -> tuple[Array, Array]:
-    """Return a box that holds the minimisers for all noise within reach."""
+    """Return a box that contains the minimisers for all noise of non-negligible density."""
     reach = noise.reach * noise.scale
     line = objective.dimension == 1 and isinstance(objective.constraint, Box | None)
     find = _ends_on_a_line if line else _ends_by_solver
@@ -402,10 +404,10 @@ def _span(
 def _ends_on_a_line(
     objective: Objective, records: Records, reach: float, tilt: float
 ) -> Array:
-    """Return the minimisers for the farthest noise on both sides.
+    """Return the minimisers for the most extreme noise on both sides.
 
-    The derivative increases: the point at which it passes −b is searched on ever finer
-    grids.
+    The derivative is increasing. The point at which it crosses −b is located on
+    successively finer grids.
     """
     nonsmooth, box = objective.nonsmooth_part, objective.constraint
     weight = _l1_weight(nonsmooth) if isinstance(nonsmooth, L1) else 0.0
@@ -432,7 +434,7 @@ def _ends_on_a_line(
 def _ends_by_solver(
     objective: Objective, records: Records, reach: float, tilt: float
 ) -> Array:
-    """Return minimisers for noise in all directions, at its largest length."""
+    """Return the minimisers for noise of the largest length in many directions."""
     if objective.dimension == 1:
         pulls = np.array([[-reach], [reach]])
     else:

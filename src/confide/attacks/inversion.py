@@ -1,10 +1,11 @@
 """Model inversion: guess a hidden attribute of a person from a model and the outcome.
 
-The attack of Fredrikson et al. (2014). The attacker holds a fitted model, all attributes of
-a person but one, and the outcome; the hidden one is guessed as the level that is most
-likely by its share in the population and by how well the model then explains the outcome.
-`evaluate_inversion` measures it on a table whose attribute is known. That is an evaluation
-for the holder of the table: it adds no noise, and its figures are not private.
+This is the attack of Fredrikson et al. (2014). The attacker knows a fitted model, the
+outcome of a person, and all attributes of this person but one. The guess for the hidden
+attribute is the level with the largest posterior probability: its share in the population
+times the likelihood of the outcome under the model. `evaluate_inversion` measures the
+accuracy of the attack on a table in which the attribute is known. It adds no noise, so its
+results are not private and are meant for the holder of the table only.
 """
 
 from collections.abc import Sequence
@@ -20,7 +21,7 @@ from confide.data import Schema, read_table
 from confide.errors import InvalidData, InvalidParameter, did_you_mean
 
 BANDS = 10
-"""Number of equal parts, by outcome, for the guess without a model."""
+"""Number of quantile groups of a numerical outcome, for the guess without a model."""
 TINY = 1e-300
 
 
@@ -33,17 +34,17 @@ class ModelInversion:
     model : fitted estimator with a schema
         The released model that is attacked.
     attribute : str
-        The hidden column: a category or yes-or-no column of the model's schema.
+        The hidden column: a category or Boolean column of the model's schema.
     prior : sequence of float
         Share of every level in the population, in the order of `levels`.
     scale : float, optional
-        Typical residual of a regressor; for a classifier without probabilities, how often
-        it errs. Classifiers with probabilities need none.
+        Typical residual of a regressor, or error rate of a classifier that does not predict
+        probabilities. Other classifiers do not need it.
 
     Raises
     ------
     InvalidParameter
-        The model has no schema, or a setting is not valid.
+        If the model has no schema, or a parameter is not valid.
 
     Examples
     --------
@@ -83,23 +84,23 @@ class ModelInversion:
 
     @property
     def levels(self) -> tuple[Any, ...]:
-        """What the attribute may be."""
+        """The possible values of the attribute."""
         return levels_of(self.model, self.attribute)
 
     def posterior(self, known: Any, outcome: Any) -> Array:
-        """Return the probability of every level.
+        """Return the posterior probability of every level for every person.
 
         Parameters
         ----------
         known : DataFrame
-            The other attributes; the hidden attribute itself is overwritten.
+            The other attributes. A column with the hidden attribute is overwritten.
         outcome : array
             The outcome of every person.
 
         Returns
         -------
         ndarray of shape (n_persons, n_levels)
-            Probabilities.
+            Posterior probabilities.
         """
         actual = np.asarray(outcome)
         logs = np.column_stack(
@@ -113,7 +114,7 @@ class ModelInversion:
         return chances / chances.sum(axis=1, keepdims=True)
 
     def guess(self, known: Any, outcome: Any) -> AnyArray:
-        """Return the most likely level of every person.
+        """Return the most likely level for every person.
 
         Parameters
         ----------
@@ -125,7 +126,7 @@ class ModelInversion:
         Returns
         -------
         ndarray of int
-            Positions in `levels`.
+            Indices into `levels`.
         """
         return self.posterior(known, outcome).argmax(axis=1)
 
@@ -146,7 +147,7 @@ class ModelInversion:
 
 @dataclass(frozen=True, slots=True)
 class Inversion:
-    """How often an attribute is guessed correctly; computed from the table, not private.
+    """Accuracy of a model inversion attack; computed from the table and not private.
 
     Parameters
     ----------
@@ -157,11 +158,11 @@ class Inversion:
     attack : float
         Accuracy of the attack.
     constant : float
-        Share of the most common level.
+        Accuracy of always guessing the most common level.
     without_model : float
-        Accuracy of the most likely level given the outcome alone.
+        Accuracy of guessing the most likely level given the outcome alone.
     scale : float or None
-        Typical residual that the attacker assumed.
+        Typical residual or error rate that the attacker assumed.
 
     Examples
     --------
@@ -180,12 +181,12 @@ class Inversion:
 
     @property
     def advantage(self) -> float:
-        """Accuracy in excess of the better guess without a model."""
+        """Accuracy of the attack minus that of the better guess without a model."""
         return self.attack - max(self.constant, self.without_model)
 
     @property
     def standard_error(self) -> float:
-        """Standard error of an accuracy near these, for this number of rows."""
+        """Standard error of the accuracy of the attack."""
         return float(np.sqrt(max(self.attack * (1 - self.attack), 0.0) / self.rows))
 
 
@@ -197,31 +198,31 @@ def evaluate_inversion(
     prior: Sequence[float] | None = None,
     scale: float | None = None,
 ) -> Inversion:
-    """Attack every row of a table and compare with the truth; the result is not private.
+    """Attack every row of a table and measure the accuracy; the result is not private.
 
     Parameters
     ----------
     model : fitted estimator with a schema
         The released model that is attacked.
     table : DataFrame
-        Rows with the outcome, the hidden column and all other columns.
+        A table with the outcome, the hidden column and all other columns.
     attribute : str
         The hidden column.
     prior : sequence of float, optional
-        Share of every level; by default those of the table. An attacker knows at most that
-        much about a population.
+        Share of every level; by default the shares in the table, which is the most that an
+        attacker could know about the population.
     scale : float, optional
-        Typical residual; by default that of the model on the table.
+        Typical residual or error rate; by default that of the model on the table.
 
     Returns
     -------
     Inversion
-        How often the attack guesses correctly, with and without the model.
+        The accuracy of the attack, and of guesses without the model.
 
     Raises
     ------
     InvalidData
-        The hidden column is known in no row.
+        If no row has a known value in the hidden column.
 
     Examples
     --------
@@ -242,7 +243,7 @@ def evaluate_inversion(
     truth = _codes(model.schema, attribute, frame)
     kept = (truth >= 0) & model.schema.target_column(frame).notna().to_numpy()
     if not kept.any():
-        raise InvalidData(f"the table must hold a row where {attribute!r} is known.")
+        raise InvalidData(f"the table must have a row in which {attribute!r} is known.")
     frame, truth = frame[kept], truth[kept]
     outcome = np.asarray(model.schema.target_column(frame))
     counts = np.bincount(truth, minlength=len(levels_of(model, attribute)))
@@ -263,7 +264,7 @@ def evaluate_inversion(
 
 
 def levels_of(model: Any, attribute: str) -> tuple[Any, ...]:
-    """Return the levels of an attribute of a model's schema, or say why there are none."""
+    """Return the levels of an attribute in a model's schema, or raise if it has none."""
     schema = getattr(model, "schema", None)
     if schema is None:
         raise InvalidParameter(
@@ -279,7 +280,7 @@ def levels_of(model: Any, attribute: str) -> tuple[Any, ...]:
 
 
 def _codes(schema: Schema, attribute: str, frame: pd.DataFrame) -> AnyArray:
-    """Return the place of every value among the levels, −1 where it has none."""
+    """Return the index of the level of every value, or −1 for values without a level."""
     column = next(column for column in schema.columns if column.name == attribute)
     known, held = (
         pd.Index(column.read(values), dtype=np.float64)
@@ -297,7 +298,10 @@ def _typical_error(model: Any, frame: pd.DataFrame, outcome: AnyArray) -> float:
 
 
 def _by_outcome_alone(truth: AnyArray, outcome: AnyArray, levels: int) -> float:
-    """Return the accuracy of the most common level among similar outcomes."""
+    """Return the accuracy of guessing the most common level among similar outcomes.
+
+    Every row is guessed from the other rows in its group of outcomes.
+    """
     ranks = pd.Series(outcome)
     groups = ranks.nunique()
     if groups > BANDS and np.issubdtype(np.asarray(outcome).dtype, np.number):

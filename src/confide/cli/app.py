@@ -1,8 +1,8 @@
 """The commands and their exit codes.
 
-Exit codes: 0 success; 1 a bug in confide, or an incomplete study; 2 wrong use or bad
-input; 3 the ledger refused the charge; 4 a release was charged but could not be written
-where it was asked for; 130 and 143 the command was interrupted.
+Exit codes: 0 success; 1 a bug in confide, or an incomplete study; 2 wrong usage or invalid
+input; 3 the ledger refused the charge; 4 a release was charged but could not be written to
+the requested file; 130 and 143 the command was interrupted.
 """
 
 import os
@@ -33,6 +33,7 @@ from confide.cli.schema import schemas
 from confide.cli.score import score
 from confide.cli.screen import spell_what_cannot_be_printed
 from confide.errors import (
+    BUG,
     BudgetExceeded,
     ClaimedGuarantee,
     ConfideError,
@@ -44,10 +45,10 @@ from confide.errors import (
 
 app = typer.Typer(
     help="Differentially private regression with confidence intervals.",
-    epilog="Example to start with: [bold]confide demo[/bold]\n\n"
+    epilog="Example: [bold]confide demo[/bold]\n\n"
     "Exit codes: 0 success, 1 a bug in confide or an incomplete study, 2 wrong usage or "
     "invalid input, 3 the ledger refused the charge, 4 a release was charged but could not "
-    "be written where you asked, 130 or 143 the command was interrupted.",
+    "be written to the requested file, 130 or 143 the command was interrupted.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",
@@ -82,24 +83,24 @@ def _top(
 
 
 def main() -> None:
-    """Run the command line; usage errors print one sentence, never a traceback."""
+    """Run the command line; report errors in one sentence, without a traceback."""
     spell_what_cannot_be_printed()
     try:
         app(prog_name="confide")
     except (BudgetExceeded, MixedNeighbours, TamperedLedger) as error:
         _complain("refused", error, 3)
     except NotSolved as error:
-        _complain("bug in confide, please report it", error, 1)
+        _complain(BUG, error, 1)
     except (ConfideError, ClaimedGuarantee, LooseBudget, OSError) as error:
         _complain("error", error, 2)
     except MemoryError:
-        _complain("error", ConfideError("not enough memory for this."), 2)
+        _complain("error", ConfideError("not enough memory."), 2)
     except Exception as error:  # noqa: BLE001 - its message may quote a record
-        _complain("bug in confide, please report it", ConfideError(_place_of(error)), 1)
+        _complain(BUG, ConfideError(_place_of(error)), 1)
 
 
 def _place_of(error: Exception) -> str:
-    """Describe where an unexpected error occurred; its message may quote data."""
+    """Return the type and place of an error; its message may quote data."""
     if os.environ.get("CONFIDE_TRACEBACK"):
         traceback.print_exception(error)
     last = traceback.extract_tb(error.__traceback__)[-1]

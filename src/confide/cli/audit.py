@@ -1,4 +1,4 @@
-"""`confide audit`: attack a mechanism, or measure how well a model reveals an attribute."""
+"""`confide audit`: audits of mechanisms, and of what models reveal about attributes."""
 
 from __future__ import annotations
 
@@ -39,22 +39,24 @@ def audit(
     epsilon: Epsilon = None,
     delta: Delta = None,
     rho: Rho = None,
-    model: Annotated[str, typer.Option(help=either(model_names()))] = "logistic",
+    model: Annotated[
+        str, typer.Option(help=f"Model: {either(model_names())}.")
+    ] = "logistic",
     mechanism: Annotated[
-        str, typer.Option(help="See confide list mechanisms.")
+        str, typer.Option(help="Mechanism: see confide list mechanisms.")
     ] = "objective",
     neighbours: Annotated[
-        str, typer.Option(help="add-remove or replace-one")
+        str, typer.Option(help="Neighbour relation: add-remove or replace-one.")
     ] = "add-remove",
     dimension: Annotated[
-        int, typer.Option(help="Coefficients in the black-box audit.")
+        int, typer.Option(help="Number of coefficients in the black-box audit.")
     ] = 20,
     runs: Annotated[
-        int, typer.Option(help="Releases per dataset in the black-box audit; 0 skips it.")
+        int, typer.Option(help="Releases per dataset in the black-box audit (0: skip it).")
     ] = 2000,
     as_json: AsJson = False,
 ) -> None:
-    """Attack a mechanism: exact privacy loss on a line, then a black-box audit.
+    """Audit a mechanism: exact privacy loss in one dimension, then a black-box attack.
 
     Example: [bold]confide audit --epsilon 1 --delta 1e-6 --model svm[/bold]
     """
@@ -63,7 +65,7 @@ def audit(
     budget = read_budget(epsilon, delta, rho)
     loss = confide.objectives.MODELS.find(model)()
     if isinstance(budget, confide.Zcdp):
-        raise InvalidParameter("the budget", "pure or approximate for an audit", "zCDP")
+        raise InvalidParameter("the budget", "pure or approximate in an audit", "zCDP")
     relation = confide.Neighbours.of(neighbours)
     result: dict[str, Any] = {"claim": str(budget), "neighbours": str(relation)}
     if mechanism == "objective":
@@ -96,7 +98,7 @@ def audit(
 
 
 def _objective(loss: Any, dimension: int) -> confide.objectives.Objective:
-    """Return the objective of a loss on records made up for an audit."""
+    """Return the objective of an audit, with a bound on the target if one is needed."""
     bound = loss.family.trial_bound
     if bound is not None:
         loss = confide.objectives.Clipped(loss, bound)
@@ -112,7 +114,7 @@ def inversion(
     model: ModelFile,
     table: TableName,
     attribute: Annotated[
-        str, typer.Option(help="Column to guess: a category or a yes-or-no column.")
+        str, typer.Option(help="Categorical or yes-or-no column to guess.")
     ],
     scale: Annotated[
         float | None,
@@ -138,7 +140,7 @@ def inversion(
         return
     console.print(f"[bold red]{NOT_PRIVATE}[/bold red]\n")
     print_table(
-        (f"guessing {attribute}", "right"),
+        (f"guesses of {attribute}", "correct"),
         [
             ("from the model, the outcome and all other columns", f"{found.attack:.1%}"),
             ("from the outcome alone", f"{found.without_model:.1%}"),
@@ -146,6 +148,6 @@ def inversion(
         ],
     )
     print_note(
-        f"\n{found.rows:,} rows; standard error {found.standard_error:.1%}. What the model "
-        f"adds: {100 * found.advantage:+.1f} percentage points."
+        f"\n{found.rows:,} rows; standard error {found.standard_error:.1%}. Advantage "
+        f"from the model: {100 * found.advantage:+.1f} percentage points."
     )

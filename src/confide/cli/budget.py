@@ -31,7 +31,8 @@ def budget(
     dataset: Annotated[
         str,
         typer.Option(
-            help="Name of the dataset in its schema: show only this one, or set its limit."
+            help="Name of the dataset in its schema: show only this dataset, or set its "
+            "limit."
         ),
     ] = "",
     epsilon: Epsilon = None,
@@ -40,14 +41,14 @@ def budget(
     neighbours: Annotated[
         str | None,
         typer.Option(
-            help="Neighbours that the limit refers to: add-remove or replace-one "
-            "(default: those of the first charge). Earlier charges are recounted."
+            help="Neighbour relation of the limit: add-remove or replace-one (default: "
+            "that of the first charge). Earlier charges are recounted under it."
         ),
     ] = None,
     earlier: Annotated[
         str | None,
         typer.Option(
-            help="Neighbours to assume for earlier charges that did not record any."
+            help="Neighbour relation to assume for earlier charges that recorded none."
         ),
     ] = None,
     entries: Annotated[bool, typer.Option(help="Show every entry.")] = False,
@@ -57,8 +58,8 @@ def budget(
     since: Annotated[
         str | None,
         typer.Option(
-            help="Earlier anchor, or a model file that contains one: check that no entry "
-            "has been lost since, and show later entries."
+            help="Anchor printed earlier, or a model file that contains one: check that no "
+            "entry has been lost since, and show later entries."
         ),
     ] = None,
     backup: Annotated[
@@ -67,7 +68,7 @@ def budget(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what has been spent on each dataset, or set the limit of one.
+    """Show the budget spent on each dataset, or set the limit of a dataset.
 
     Example: [bold]confide budget budget.db --dataset adult --epsilon 3 --delta 1e-5[/bold]
     """
@@ -116,7 +117,7 @@ def budget(
     if listed:
         console.print()
         print_table(
-            ("entry", "when", "who", "what", "budget", "neighbours", "status then"),
+            ("entry", "when", "who", "what", "budget", "neighbours", "status when charged"),
             [
                 (
                     f"{e.number} {e.kind} {e.dataset}",
@@ -179,7 +180,7 @@ def _anchor(text: str) -> str:
         return text
     anchor = getattr(confide.load_model(text), "anchor_", None)
     if anchor is None:
-        must = "an anchor, or a model file that was charged to a ledger"
+        must = "an anchor, or the file of a model that was charged to a ledger"
         raise InvalidParameter("--since", must, text)
     return str(anchor)
 
@@ -190,19 +191,19 @@ def _mention(
     before: confide.privacy.Budget | None,
     others: tuple[str, ...],
 ) -> None:
-    """Mention the limit that is replaced, or a dataset with a similar name."""
+    """Print the previous limit, or suggest a dataset with a similar name."""
     hint = did_you_mean(dataset, others)
     if before is None and hint:
         console.print(f"{dataset} is new in this ledger. {hint}", markup=False)
     elif before is not None and before != limit:
-        console.print(f"The limit of {dataset} was {before} before.", markup=False)
+        console.print(f"The previous limit of {dataset} was {before}.", markup=False)
 
 
 def _unknown(ledger: str, dataset: str, known: tuple[str, ...]) -> InvalidParameter:
     hint = did_you_mean(dataset, known)
     return InvalidParameter(
         "--dataset",
-        f"a dataset of this ledger ({', '.join(known) or 'there is none yet'})",
+        f"a dataset in this ledger ({', '.join(known) or 'there is none yet'})",
         dataset,
         hint or f"To give it a limit: {limit_command(ledger, dataset)}.",
     )
@@ -215,7 +216,7 @@ def _amount(budget: Any) -> str:
 def _relation(account: confide.ledger.Account) -> str:
     if account.neighbours is not None:
         return str(account.neighbours)
-    return UNRECORDED if account.charges else "by the first charge"
+    return UNRECORDED if account.charges else "set by the first charge"
 
 
 def _relation_of_entry(entry: confide.ledger.Entry) -> str:

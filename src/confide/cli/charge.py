@@ -1,4 +1,4 @@
-"""Announce a charge before it is made, and choose its neighbour relation."""
+"""Announcement of a charge before it is made, and the choice of its neighbour relation."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from confide.errors import ConfideError
 def relation_for(
     book: confide.Ledger | None, dataset: str, asked: str | None
 ) -> str | None:
-    """Return the neighbours that were asked for, or those of the ledger.
+    """Return the requested neighbour relation, or else the one of the ledger.
 
-    A charge for other neighbours would count double, or not at all.
+    Under a different relation the charge would count twice, or be refused.
     """
     if asked is not None or book is None:
         return asked
@@ -35,7 +35,7 @@ def announce_charge(
     try:
         left = book.forecast(dataset, budget, neighbours=relation)
     except ConfideError:
-        # the charge itself says why it is refused
+        # the charge itself will raise this error
         return
     text = f"About to charge {budget} to {dataset}, {relation} neighbours; {left} will be "
     err_console.print(Text(text + "left.", style="dim"), soft_wrap=True)

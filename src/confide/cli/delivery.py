@@ -1,8 +1,7 @@
-"""Deliver what was paid for: reserve the files first, then write or rescue them.
+"""Delivery of releases: files are reserved before the charge, and written afterwards.
 
-Every file is reserved before the ledger is charged. Whatever ends the command after
-that, a signal, a full disk or a bug, the last message says what was charged and where
-the release is.
+If a signal, a full disk or a bug ends the command after the charge, the release is saved
+elsewhere, and the last message states what was charged and where the release is.
 """
 
 from __future__ import annotations
@@ -32,14 +31,14 @@ from confide.cli.screen import in_one_line, silence
 from confide.errors import BudgetExceeded, ConfideError, InvalidParameter
 
 ELSEWHERE = 4
-"""Exit code: a release was charged but could not be written where it was asked for."""
+"""Exit code: a release was charged but could not be written to the requested file."""
 LONGEST_NOTE = 500
 BESIDE_A_LEDGER = ("-wal", "-shm", "-journal")
 """Suffixes of the auxiliary files of SQLite."""
 
 
 class Delivery:
-    """One charge and the files that it pays for."""
+    """A release with its charge and its output files."""
 
     def __init__(self, ledger: str | None, book: confide.Ledger | None) -> None:
         self.receipts: list[confide.ledger.Charge] = []
@@ -51,7 +50,7 @@ class Delivery:
         self._failure: Exception | None = None
 
     def noted(self, out: Path | None) -> confide.Ledger | None:
-        """Return the ledger; each charge records the file that it pays for."""
+        """Return the ledger, which records the name of the output file with each charge."""
         if self.book is None or out is None:
             return self.book
         return self.book.with_note(_short_name(str(out)))
@@ -75,10 +74,10 @@ class Delivery:
 
     @contextmanager
     def guarded(self, released: Callable[[], bool]) -> Iterator[None]:
-        """Report what was charged and released, whatever ends the block.
+        """Run a block; if it fails, report what was charged and released.
 
-        A signal ends the work only until something is released. After that the release
-        is written first and the signal is handled afterwards.
+        A signal before the release ends the block at once. After the release, the files
+        are written before the signal takes effect.
         """
 
         def stop(number: int, _frame: FrameType | None) -> None:
@@ -96,7 +95,7 @@ class Delivery:
         except typer.Exit:
             raise
         except BaseException as error:
-            # a ledger that refuses a charge says so itself
+            # the message of a refused charge is enough
             if self.place is not None and not isinstance(error, BudgetExceeded):
                 _say(self._standing())
             raise
@@ -108,7 +107,7 @@ class Delivery:
         if self._failure is not None:
             raise self._failure
         if self._signal is not None:
-            _say("Stopped; everything that was charged had already been written.")
+            _say("Stopped; the release that was charged has been written.")
             raise typer.Exit(self._exit_code())
         if self.lost:
             raise typer.Exit(ELSEWHERE)
@@ -151,7 +150,7 @@ class Delivery:
         return f"Its release is in the ledger: {words} --out FILE"
 
     def write(self, option: str, content: bytes) -> Path | None:
-        """Write a file where it was asked for, or else save it elsewhere and say so."""
+        """Write a file as requested; if that fails, save it elsewhere and report where."""
         file = self._files[option]
         try:
             file.write(content)
@@ -161,7 +160,7 @@ class Delivery:
         return file.path
 
     def rescue(self, content: bytes, suffix: str) -> str:
-        """Save a release in the first folder that is writable, or else print it."""
+        """Save a release in the first writable folder; if there is none, print it."""
         self.lost = True
         stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
         for folder in (Path.cwd, Path.home, lambda: Path(tempfile.gettempdir())):
@@ -173,7 +172,7 @@ class Delivery:
             sys.stdout.flush()
             sys.stdout.buffer.write(content)
             sys.stdout.flush()
-            return "what was printed on standard output"
+            return "the text printed on standard output"
         return ""
 
     def _say_where(self, reason: str, where: str) -> None:
@@ -188,7 +187,7 @@ class Delivery:
 
     @contextmanager
     def printed(self, content: Callable[[], bytes], written: Path | None) -> Iterator[None]:
-        """Print what was released; if printing fails the release is still saved."""
+        """Run a block that prints the release; if it fails, save the release."""
         try:
             yield
             _flush_stdout()
@@ -211,7 +210,7 @@ def _short_name(text: str) -> str:
 
 
 def _flush_stdout() -> None:
-    """Flush standard output; a program may have been started without one."""
+    """Flush standard output, which may be missing."""
     if sys.stdout is None:
         raise OSError(errno.EBADF, "standard output is closed")
     sys.stdout.flush()
@@ -219,7 +218,7 @@ def _flush_stdout() -> None:
 
 @contextmanager
 def _handling(stop: Callable[[int, FrameType | None], None]) -> Iterator[None]:
-    """Handle interrupts by a function."""
+    """Call a function when the block is interrupted by a signal."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

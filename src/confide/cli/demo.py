@@ -20,13 +20,15 @@ from confide.cli.output import (
 
 
 def demo(
-    epsilon: Annotated[float, typer.Option(help="Budget of the fit that is shown.")] = 4.0,
+    epsilon: Annotated[
+        float, typer.Option(help="Budget (epsilon) of the displayed fit.")
+    ] = 4.0,
     seed: Annotated[
-        int | None, typer.Option(help="Seed for a repeatable result that is NOT private.")
+        int | None, typer.Option(help="Seed for a repeatable result, which is NOT private.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Fit a private model with error bars on real data and show what it costs.
+    """Fit a private model with intervals to real data and show the cost of privacy.
 
     Example: [bold]confide demo --epsilon 8[/bold]
     """
@@ -46,17 +48,19 @@ def demo(
     console.print(f"\n{_in_words(shown)}\n", markup=False)
     lines = [(f"{e:g}", f"{m:.1%}", f"± {s:.1%}") for e, m, s in shown.by_epsilon]
     lines.append(("no privacy", f"{shown.without_privacy:.1%}", ""))
-    print_table(("ε", "test accuracy", "spread"), lines, "Accuracy for several budgets")
+    print_table(
+        ("ε", "test accuracy", "standard deviation"), lines, "Accuracy for several budgets"
+    )
     print_note(
-        f"\nModels were fitted to {shown.columns} measurements of one half of the "
-        "patients, without intervals; the table shows their accuracy on the other half. "
-        "Accuracies and the column without noise can be shown because these data are "
-        "public; on your own data they would cost budget too."
+        f"\nFor this table, models without intervals were fitted to {shown.columns} "
+        "measurements of one half of the patients and tested on the other half. The "
+        "accuracies and the column without noise can be shown because these data are "
+        "public; on your own data, releasing them would cost budget too."
     )
 
 
 def _in_words(shown: confide.demo.Demo) -> str:
-    """Return which intervals exclude 0, what widens them, and how many hold."""
+    """Describe the intervals: which exclude 0, what widens them, how many cover."""
     rows = shown.summary.rows
     sure = [row.name for row in rows[:-1] if row.reliable]
     held = sum(
@@ -65,12 +69,12 @@ def _in_words(shown: confide.demo.Demo) -> str:
         if row.lower is not None and row.upper is not None
     )
     wide = sum(row.widened_by == "privacy" for row in rows)
-    signs = "no measurement: the table is small for this budget"
+    signs = "no measurement, because the table is small"
     return (
         f"At this budget the interval excludes 0 for {', '.join(sure) or signs}. "
-        f"Privacy noise is the larger part of {wide} of {len(rows)} "
-        "intervals. "
-        f"{held} of them contain the estimate of the same model without noise and ridge."
+        f"Privacy noise widens {wide} of {len(rows)} intervals more than sampling error. "
+        f"{held} of the intervals contain the estimate of the same model without noise "
+        "and ridge penalty."
     )
 
 

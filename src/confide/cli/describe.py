@@ -56,14 +56,15 @@ def describe(
     ranges: Annotated[
         str,
         typer.Option(
-            help="Ranges of numbers: private (estimated first, from the budget) or "
-            "public (from the schema)."
+            help="Ranges of numeric columns: private (estimated first, with part of the "
+            "budget) or public (from the schema)."
         ),
     ] = "private",
     neighbours: Annotated[
         str | None,
         typer.Option(
-            help="add-remove or replace-one (default: as in the ledger, else add-remove)."
+            help="Neighbour relation: add-remove or replace-one (default: as in the "
+            "ledger, else add-remove)."
         ),
     ] = None,
     level: Annotated[float, typer.Option(help="Confidence level of each interval.")] = 0.95,
@@ -76,21 +77,21 @@ def describe(
     ] = None,
     schema_out: Annotated[
         Path | None,
-        typer.Option(help="File for the schema with the ranges found, for later fits."),
+        typer.Option(help="Schema file to write, with the ranges found, for later fits."),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(help="Seed for a repeatable result that is NOT private.")
+        int | None, typer.Option(help="Seed for a repeatable result, which is NOT private.")
     ] = None,
     stream: Streamed = None,
     workers: Workers = None,
     cluster: ClusterAddress = None,
     as_json: AsJson = False,
 ) -> None:
-    """Describe a table: the first table of a paper, for one charge.
+    """Release descriptive statistics of a table, for a single charge.
 
-    Counts of rows, levels and missing values, means, standard deviations, quantiles,
-    histograms and chosen cross-tabulations, each with an interval. Later fits can use
-    the privately estimated ranges at no further cost: see --schema-out.
+    The statistics are counts of rows, levels and missing values, means, standard
+    deviations, quantiles, histograms and chosen cross-tabulations, each with an interval.
+    Later fits can use the privately estimated ranges at no further cost: see --schema-out.
 
     Example: [bold]confide describe people.csv --schema people.toml --epsilon 0.5
     --ledger book.db --out description.html --schema-out people-ranges.toml[/bold]
@@ -151,7 +152,7 @@ def _option(file: Path, schema_out: Path | None) -> str:
 def _print_whereabouts(
     found: confide.Description, goods: Delivery, files: list[Path]
 ) -> None:
-    """Whether the spending was recorded and where the files are."""
+    """Print the charge, if a ledger recorded it, and the names of the output files."""
     if goods.book is None:
         console.print("\n[dim]No --ledger was given: this spending was not recorded.[/dim]")
     else:
@@ -170,7 +171,7 @@ def _pair(text: str) -> tuple[str, ...]:
 
 
 def _content(found: confide.Description, file: Path, schema_out: Path | None) -> bytes:
-    """Return the content of one of the files."""
+    """Return the content of an output file."""
     if file == schema_out:
         return found.schema.to_toml().encode()
     return found.to_html().encode() if file.suffix.lower() == ".html" else _figures(found)

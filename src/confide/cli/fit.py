@@ -53,8 +53,8 @@ from confide.errors import InvalidParameter, did_you_mean
 from confide.estimators.catalogue import ESTIMATORS, model_names
 
 PICTURE_ROOM = SCORE_ROOM = 2**20
+"""Bytes reserved for a plot and for a score."""
 SCORE_FILE = "the score file"
-"""Bytes reserved for a picture."""
 
 
 def fit(
@@ -68,15 +68,18 @@ def fit(
     formula: Formula = None,
     model: Annotated[
         str,
-        typer.Option(help=f"{either(model_names())} (default: chosen by the target)"),
+        typer.Option(
+            help=f"Model: {either(model_names())} (default: depends on the target)."
+        ),
     ] = "",
     mechanism: Annotated[
-        str, typer.Option(help="See confide list mechanisms.")
+        str, typer.Option(help="Mechanism: see confide list mechanisms.")
     ] = "objective",
     neighbours: Annotated[
         str | None,
         typer.Option(
-            help="add-remove or replace-one (default: as in the ledger, else add-remove)."
+            help="Neighbour relation: add-remove or replace-one (default: as in the "
+            "ledger, else add-remove)."
         ),
     ] = None,
     intervals: WithIntervals = None,
@@ -85,56 +88,57 @@ def fit(
     ranges: Annotated[
         str,
         typer.Option(
-            help="Ranges of numbers: private (estimated from part of the budget), public "
-            "(from the schema), or auto."
+            help="Ranges of numeric columns: private (estimated with part of the budget), "
+            "public (from the schema), or auto."
         ),
     ] = "auto",
     l2: Annotated[
         float | None, typer.Option(help="Ridge penalty (default: automatic).")
     ] = None,
-    l1: Annotated[float, typer.Option(help="Weight of an l1 penalty.")] = 0.0,
+    l1: Annotated[float, typer.Option(help="Weight of the L1 penalty.")] = 0.0,
     slope_bound: Annotated[
         float | None,
-        typer.Option(help="Largest slope of the loss; steeper slopes are clipped."),
+        typer.Option(help="Bound on the slope of the loss; steeper slopes are clipped."),
     ] = None,
     multi_class: Annotated[
         str | None,
-        typer.Option(help="multinomial or one-vs-rest, for three or more labels."),
+        typer.Option(help="Method for three or more labels: multinomial or one-vs-rest."),
     ] = None,
     ledger: Annotated[
         str | None, typer.Option(help="Ledger to charge: a file or a database.")
     ] = None,
     holdout: Annotated[
         float | None,
-        typer.Option(help="Share of the rows to hold out and score on, at no extra cost."),
+        typer.Option(
+            help="Share of the rows to hold out for a score of the model, at no extra cost."
+        ),
     ] = None,
     person: Annotated[
         str | None,
         typer.Option(
-            help="Column that identifies persons: --holdout keeps rows of each together."
+            help="Column that identifies persons, so that --holdout keeps the rows of each "
+            "person together."
         ),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Where to write the model file.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Model file to write.")] = None,
     plot: Annotated[
         Path | None,
-        typer.Option(
-            help="Picture of the coefficients to write, such as coefficients.png."
-        ),
+        typer.Option(help="File for a plot of the coefficients, such as coefficients.png."),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(help="Seed for a repeatable result that is NOT private.")
+        int | None, typer.Option(help="Seed for a repeatable result, which is NOT private.")
     ] = None,
     stream: Streamed = None,
     workers: Workers = None,
     cluster: ClusterAddress = None,
     as_json: AsJson = False,
 ) -> None:
-    """Fit a model on a table and release it under differential privacy.
+    """Fit a model to a table and release it under differential privacy.
 
     The table need not fit in memory: large files, folders and patterns such as
-    "visits/*.parquet" are read once per sweep, or held by worker processes. The number
-    of sweeps depends on the data, so it is shown only on standard error, for the data
-    holder, and never recorded.
+    "visits/*.parquet" are read once in every pass over the data (a sweep), or held by
+    worker processes. The number of sweeps depends on the data, so it is shown only on
+    standard error, for the data holder, and never recorded.
 
     Example: [bold]confide fit adult.csv --schema adult.toml --epsilon 1 --delta 1e-6
     --intervals auto --ledger budget.db --out model.json[/bold]
@@ -215,7 +219,7 @@ def _print_whereabouts(
     anchor: str | None,
     files: tuple[Path | None, Path | None],
 ) -> None:
-    """Whether the spending was recorded, and where the model and its score are."""
+    """Print the charge, if a ledger recorded it, and the files of model and score."""
     quoted, (written, scored) = "", files
     if goods.book is None:
         console.print("[dim]No --ledger was given: this spending was not recorded.[/dim]")
@@ -235,21 +239,21 @@ def _print_whereabouts(
 
 
 def _score_records(estimator: Any) -> dict[str, Any]:
-    """Return the score of held-out rows as plain values, where there is one."""
+    """Return the score on held-out rows as plain values; empty without a holdout."""
     found = getattr(estimator, "holdout_score_", None)
     return {} if found is None else {"score": confide.evaluation.score_record(found)}
 
 
 def _print_holdout(estimator: Any) -> None:
-    """Print how good the model is on held-out rows, where there are any."""
+    """Print the score on held-out rows, if rows were held out."""
     found = getattr(estimator, "holdout_score_", None)
     if found is not None:
-        console.print("\nOn the rows held out, at no extra cost:")
+        console.print("\nScore on the held-out rows, at no extra cost:")
         print_score(found)
 
 
 def _held_out(share: float | None, person: str | None) -> confide.Holdout | None:
-    """Return which rows to hold out, if any."""
+    """Return the settings of the holdout; None without `--holdout`."""
     if share is not None:
         return confide.Holdout(share, person)
     if person is not None:
@@ -258,7 +262,7 @@ def _held_out(share: float | None, person: str | None) -> confide.Holdout | None
 
 
 def _room(public: confide.Schema, schema: Path, intervals: confide.Intervals | None) -> int:
-    """Return an upper bound on the size of the model file, from public facts."""
+    """Return an upper bound on the bytes of the model file, from public facts."""
     labels = public.target.labels or ()
     lines = (len(public.features) + 1) * (len(labels) if len(labels) > 2 else 1)
     laws = 0 if intervals is None else 100 * lines * (len(public.features) + 1)
@@ -268,7 +272,7 @@ def _room(public: confide.Schema, schema: Path, intervals: confide.Intervals | N
 def _own_settings(
     kind: type[Any], slope_bound: float | None, multi_class: str | None
 ) -> dict[str, Any]:
-    """Return options that only some models have."""
+    """Return the settings that only some models accept."""
     if multi_class is not None and kind is not confide.LogisticRegression:
         must = "given only with --model logistic"
         raise InvalidParameter("--multi-class", must, multi_class)
@@ -285,7 +289,7 @@ def _print_release(
 ) -> None:
     """Print the guarantee, the coefficients, and how to read them.
 
-    ``payable`` says whether the same budget could have paid for intervals.
+    ``payable`` is true if the same budget could also have paid for intervals.
     """
     print_guarantee(summary.guarantee)
     print_coefficients(summary)
@@ -313,7 +317,9 @@ def _footnote(public: confide.Schema, summary: confide.inference.Summary) -> str
     notes = []
     against = dict(summary.about).get("Categories")
     if against is not None:
-        notes.append(f"Categories: {against}; an undeclared level is encoded as no level.")
+        notes.append(
+            f"Categories: {against}; an undeclared level is treated as none of the levels."
+        )
     if "Classes" in dict(summary.facts):
         notes.append("A row with an undeclared label is ignored.")
     elif public.target.labels is not None:
@@ -322,14 +328,12 @@ def _footnote(public: confide.Schema, summary: confide.inference.Summary) -> str
         )
     else:
         notes.append(_scale_of_effects(public, summary))
-    notes.append(
-        "fit does not report misspelt levels or labels: use confide schema check --table."
-    )
+    notes.append("To find misspelt levels and labels, use confide schema check --table.")
     return escape(" ".join(notes))
 
 
 def _scale_of_effects(public: confide.Schema, summary: confide.inference.Summary) -> str:
-    """Give the unit of the coefficients of a numeric target."""
+    """Describe the unit of the coefficients of a numeric target."""
     column, unit = public.target.column, public.target.unit
     if ESTIMATORS[summary.title].model == "poisson":
         return (
@@ -353,10 +357,10 @@ def open_to_pay(ledger: str, public: confide.Schema, path: Path) -> confide.Ledg
     if public.name not in book.datasets():
         raise InvalidParameter(
             "name of the schema",
-            f"a dataset with a limit in {shown_place(ledger)}, which has "
+            f"a dataset with a limit in {shown_place(ledger)}, that is one of "
             f"{list(book.datasets())}",
             public.name,
-            f"{did_you_mean(public.name, book.datasets())} Set a limit by "
+            f"{did_you_mean(public.name, book.datasets())} Set a limit with "
             f"{limit_command(ledger, public.name)} (choose your own numbers).".lstrip(),
         )
     return book
@@ -370,6 +374,6 @@ def fitting_kind(name: str, schema: confide.Schema) -> type[Any]:
     confide.objectives.MODELS.find(chosen)
     if chosen not in fitting:
         target = "has labels" if labelled else "is a number"
-        must = f"{' or '.join(fitting)}, for the target in the schema {target}"
+        must = f"{' or '.join(fitting)}, because the target in the schema {target}"
         raise InvalidParameter("--model", must, chosen)
     return next(entry.kind for entry in ESTIMATORS.values() if entry.model == chosen)

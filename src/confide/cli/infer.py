@@ -22,72 +22,81 @@ def infer(
     model: ModelFile,
     test: Annotated[
         list[str] | None,
-        typer.Option(help="Column to test, or several together: region, or age,region."),
+        typer.Option(
+            help="Column to test, or several to test jointly: region, or age,region."
+        ),
     ] = None,
     without: Annotated[
         list[str] | None,
-        typer.Option(help="Compare with the model without these columns: age,region."),
+        typer.Option(
+            help="Compare with a model without these columns, such as age,region."
+        ),
     ] = None,
     contrast: Annotated[
         list[str] | None,
-        typer.Option(help='Contrast of coefficients: "region=north - region=south".'),
+        typer.Option(
+            help='Contrast of coefficients, such as "region=north - region=south".'
+        ),
     ] = None,
     ratios: Annotated[
         bool,
         typer.Option(
-            "--ratios", "--odds-ratios", "--rate-ratios", help="Odds ratios or rate ratios."
+            "--ratios", "--odds-ratios", "--rate-ratios", help="Show odds or rate ratios."
         ),
     ] = False,
     effects: Annotated[
         bool,
         typer.Option(
             "--effects",
-            help="Effects of a change that is comparable between columns (see --per).",
+            help="Show the effects of comparable changes in all columns (see --per).",
         ),
     ] = False,
     per: Annotated[
         str,
         typer.Option(
-            help="Change of a number column: unit, range, deviation, or amounts such as "
-            "age=10,income=1000 (default: range for effects, unit for ratios)."
+            help="Change of a numeric column: unit, range, deviation (about one standard "
+            "deviation), or amounts such as age=10,income=1000 (default: range for "
+            "effects, unit for ratios)."
         ),
     ] = "",
     marginal: Annotated[
         bool,
         typer.Option(
-            "--marginal", help="Average marginal effects on the mean or the probability."
+            "--marginal", help="Show average marginal effects on the mean or probability."
         ),
     ] = False,
     means: Annotated[
         str | None,
-        typer.Option(help="Table of new rows: estimate the mean of the target for each."),
+        typer.Option(
+            help="Table of new rows: estimate the mean of the target for each row."
+        ),
     ] = None,
     predictions: Annotated[
         str | None,
         typer.Option(
-            help="Table of new rows: give a prediction interval for the target of each."
+            help="Table of new rows: give a prediction interval for the target of each row."
         ),
     ] = None,
     covariance: Annotated[
-        bool, typer.Option("--covariance", help="Covariance of the coefficients.")
+        bool, typer.Option("--covariance", help="Show the covariance matrix.")
     ] = False,
     simultaneous: Annotated[
-        bool, typer.Option("--simultaneous", help="Simultaneous confidence intervals.")
+        bool, typer.Option("--simultaneous", help="Use simultaneous intervals.")
     ] = False,
     reference: Annotated[
         list[str] | None,
-        typer.Option(help="Reference level that others are compared with: region=north."),
+        typer.Option(help="Reference level of a categorical column, such as region=north."),
     ] = None,
     label: Annotated[
-        str | None, typer.Option(help="The class to show, where there are three or more.")
+        str | None, typer.Option(help="Class to show, if there are three or more classes.")
     ] = None,
     level: Level = None,
     as_json: AsJson = False,
 ) -> None:
     """Test and transform the coefficients of a released model, with standard errors.
 
-    Everything is computed from the model file: it costs no budget and reads no table.
-    Without options the coefficients and a test of every column are shown.
+    Everything is computed from the model file: no budget is spent, and the fitted table is
+    not read. Without options, the coefficients and a test of every column are shown.
 
     Example: [bold]confide infer model.json --test region --contrast "region=north -
     region=south" --odds-ratios[/bold]
@@ -121,7 +130,7 @@ def infer(
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """A released model and the options that all questions share."""
+    """Inference from a released model, with the options common to all results."""
 
     estimator: Any
     label: Any
@@ -130,12 +139,12 @@ class Questions:
 
     @property
     def inference(self) -> Inference:
-        """The model, with the reference levels that were asked for."""
+        """The inference object of the model, or of the chosen class."""
         found: Inference = self.estimator.inference(self.label)
         return found
 
     def tests(self, columns: Sequence[str], without: Sequence[str]) -> list[WaldTest]:
-        """Test columns, contrasts, and the columns that a smaller model leaves out."""
+        """Return Wald tests of columns, and of the columns that smaller models omit."""
         ask = self.estimator
         found = [ask.wald_test(self._names(one), label=self.label) for one in columns]
         return found + [
@@ -143,7 +152,7 @@ class Questions:
         ]
 
     def _names(self, text: str) -> list[str]:
-        """Split names at commas, except those inside a name or the brackets of a term."""
+        """Split a text into names at commas that are not inside a term or brackets."""
         if text in [term.name for term in self.inference.terms.terms]:
             return [text]
         parts, depth = [""], 0
@@ -156,11 +165,11 @@ class Questions:
         return [part.strip() for part in parts]
 
     def every_test(self) -> list[WaldTest]:
-        """Test every column."""
+        """Return a test of every column."""
         return list(self.inference.tests())
 
     def coefficients(self) -> dict[str, IntervalTable]:
-        """Return the coefficients."""
+        """Return the table of coefficients, by its heading."""
         asked = self.inference
         table = asked.coefficients(self.level, simultaneous=self.simultaneous)
         return {"coefficients": table}
@@ -173,7 +182,7 @@ class Questions:
         effects: bool,
         marginal: bool,
     ) -> dict[str, IntervalTable]:
-        """Return the requested tables by name."""
+        """Return the requested tables, by their headings."""
         asked, found = self.inference, {}
         whole: dict[str, Any] = {"level": self.level, "simultaneous": self.simultaneous}
         if contrasts:
@@ -189,7 +198,7 @@ class Questions:
         return found
 
     def rows(self, means: str | None, predictions: str | None) -> dict[str, MeanTable]:
-        """Return means and predictions for the rows of tables."""
+        """Return intervals of means and predictions for new rows, by their headings."""
         found = {}
         if means is not None:
             ask = self.estimator.mean_intervals
@@ -221,11 +230,12 @@ def _print_as_json(
 
 
 def print_scale(asked: Inference) -> None:
-    """Give the scale of the effects."""
+    """Print the scale of the effects."""
     about = {"plain": "without the ridge", "penalised": "of the penalised model"}[asked.of]
     console = wide_console()
     console.print(
-        f"[dim]{asked.scale.meaning} Coefficients {about}; no budget spent.[/dim]"
+        f"[dim]{asked.scale.meaning} These are the coefficients {about}. No budget was "
+        "spent.[/dim]"
     )
 
 
@@ -241,7 +251,7 @@ def print_estimates(name: str, table: IntervalTable, *, simultaneous: bool = Fal
 
 
 def print_tests(tests: Sequence[WaldTest]) -> None:
-    """Print tests, a line each."""
+    """Print Wald tests, one per line."""
     console = wide_console()
     console.print("\n[bold]Wald tests[/bold] that all coefficients are 0")
     heads = ("column", "chi-square", "df", "p", "")
@@ -279,24 +289,24 @@ def _table(path: str) -> Path:
 def _references(given: Sequence[str]) -> dict[str, str]:
     pairs = [one.partition("=") for one in given]
     if not all(name and level for name, _, level in pairs):
-        raise InvalidParameter("--reference", "as region=north", list(given))
+        raise InvalidParameter("--reference", "of the form region=north", list(given))
     return {name.strip(): level.strip() for name, _, level in pairs}
 
 
 def _amounts(text: str) -> Any:
-    """Return a named scale, or amounts by column."""
+    """Return the name of a scale, or amounts by column."""
     if "=" not in text:
         return text
     try:
         pairs = [one.rpartition("=") for one in text.split(",")]
         return {name.strip(): float(amount) for name, _, amount in pairs}
     except ValueError:
-        must = "unit, range, deviation, or amounts as age=10"
+        must = "unit, range, deviation, or amounts such as age=10"
         raise InvalidParameter("--per", must, text) from None
 
 
 def _label(estimator: Any, text: str | None) -> Any:
-    """Return the label of the model that a text means."""
+    """Return the label of the model that a text stands for."""
     if text is None:
         return None
     known = {str(one): one for one in getattr(estimator, "classes_", ())}

@@ -11,9 +11,9 @@ import confide
 from confide.cli.output import AsJson, console, print_json, print_note
 
 ABOUT_STATUS = (
-    "PROVED: the proof covers the published digits, intervals included. CLAIMED: the "
-    "proof is for real numbers only; noise drawn in double precision falls short of it, "
-    "and the last digits may reveal a row. docs/proofs/finite-precision.md"
+    "PROVED: the proof covers all published digits, also of intervals. CLAIMED: the proof "
+    "holds for real numbers only; it does not cover the rounding of noise in double "
+    "precision, whose last digits may reveal a row. See docs/proofs/finite-precision.md"
 )
 KINDS: Mapping[str, Callable[[], Iterable[tuple[str, ...]]]] = {
     "mechanisms": lambda: _mechanism_lines(by_package(confide.mechanisms.MECHANISMS)),
@@ -32,7 +32,7 @@ def list_parts(
     what: Annotated[str, typer.Argument(help=", ".join(KINDS))] = "",
     as_json: AsJson = False,
 ) -> None:
-    """List mechanisms, losses, penalties and the like, with the status of every guarantee.
+    """List mechanisms, losses, penalties and other parts, with the status of guarantees.
 
     Example: [bold]confide list mechanisms[/bold]
     """

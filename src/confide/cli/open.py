@@ -1,4 +1,4 @@
-"""`confide open`: a page to work in."""
+"""`confide open`: the pages in a browser."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PACKAGES = {"starlette", "uvicorn"}
 
 def open_page(
     folder: Annotated[
-        Path, typer.Argument(help="Folder of tables; files are written inside it.")
+        Path, typer.Argument(help="Folder with the tables; results are written to it.")
     ] = Path(),
     ledger: Annotated[
         str | None,
@@ -31,11 +31,10 @@ def open_page(
         bool, typer.Option("--browser/--no-browser", help="Open a browser.")
     ] = True,
 ) -> None:
-    """Work in a browser: from a table to a published, scored model.
+    """Open pages in a browser that lead from a table to a published, scored model.
 
-    Its pages lead through schema, plan, confirmation and result, and show the ledger.
-    They come from this machine and can be seen in one browser only. Nothing is uploaded
-    anywhere.
+    The steps are schema, plan, confirmation and result; another page shows the ledger. The
+    pages come from this machine and can be seen in one browser only. Nothing is uploaded.
 
     Example: [bold]confide open studies[/bold]
     """

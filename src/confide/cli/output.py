@@ -1,4 +1,4 @@
-"""Consoles, budgets from options, and error messages with option names."""
+"""Consoles, options that commands share, and error messages that name options."""
 
 from __future__ import annotations
 
@@ -78,15 +78,17 @@ Delta = Annotated[
     typer.Option(
         "--delta",
         "-d",
-        help="Budget: delta, such as 1e-6; without it the budget is pure epsilon.",
+        help="Budget: delta, such as 1e-6; without it, delta is 0 (pure epsilon).",
     ),
 ]
-Rho = Annotated[str | None, typer.Option("--rho", help="Budget: rho of zCDP instead.")]
+Rho = Annotated[
+    str | None, typer.Option("--rho", help="Budget: rho of zCDP, instead of epsilon.")
+]
 WithIntervals = Annotated[
     str | None,
     typer.Option(
         "--intervals",
-        help="Confidence intervals, from a share of the budget: auto, or such as 0.2.",
+        help="Share of the budget for confidence intervals: auto, or a number such as 0.2.",
     ),
 ]
 Level = Annotated[
@@ -97,18 +99,18 @@ IntervalsOf = Annotated[
     str | None,
     typer.Option(
         "--intervals-of",
-        help="Estimand of the intervals: plain (coefficients without the ridge, the "
-        "default) or penalised (as released).",
+        help="Coefficients that the intervals are for: plain (without the ridge penalty, "
+        "the default) or penalised (as released).",
     ),
 ]
 ModelFile = Annotated[
-    Path, typer.Argument(help="Model file of a fit.", exists=True, dir_okay=False)
+    Path, typer.Argument(help="Model file from a fit.", exists=True, dir_okay=False)
 ]
 SHOWN_WARNINGS = (ClaimedGuarantee, NoiseChanged, LooseBudget, UnrecordedRelease)
 NEEDS_LATEX = ("pgf",)
 """Picture formats that need another program."""
 UNFOLDED = 4096
-"""Width where there is no terminal."""
+"""Width of output that does not go to a terminal."""
 
 
 def either(names: Sequence[str]) -> str:
@@ -125,7 +127,7 @@ def wide_console() -> Console:
 def read_budget(
     epsilon: str | None, delta: str | None, rho: str | None
 ) -> confide.privacy.Budget:
-    """Turn options into a budget; exactly one kind must be given."""
+    """Build the budget from its options; exactly one kind must be given."""
     if rho is not None and epsilon is None and delta is None:
         return confide.Zcdp(rho)
     if rho is None and epsilon is not None:
@@ -147,19 +149,19 @@ def picture(figure: Any, path: Path) -> bytes:
     """Draw a picture in the format that the file name implies."""
     buffer = io.BytesIO()
     with warnings.catch_warnings():
-        # a sign without a picture would be printed as it is, and may steer the terminal
+        # the warning quotes the missing character, which may be a control character
         warnings.filterwarnings("ignore", message="Glyph ")
         figure.savefig(buffer, dpi=150, format=path.suffix.lower().removeprefix("."))
     return buffer.getvalue()
 
 
 def shown_place(ledger: str | None) -> str:
-    """Return the place of a ledger without the password it may hold."""
+    """Return the location of a ledger without the password that it may contain."""
     return str(confide.ledger.redacted(ledger or ""))
 
 
 def check_plot_file(plot: Path) -> None:
-    """Reject a picture that cannot be drawn before anything is spent."""
+    """Raise if a plot cannot be drawn; called before any budget is spent."""
     try:
         from matplotlib.backend_bases import FigureCanvasBase
     except ImportError as absent:
@@ -177,7 +179,7 @@ def check_plot_file(plot: Path) -> None:
 def read_intervals(
     share: str | None, level: float | None, of: str | None = None
 ) -> confide.Intervals | None:
-    """Turn options into settings of intervals; None without --intervals."""
+    """Build the settings of intervals from options; None without --intervals."""
     if of not in {None, "plain", "penalised"}:
         raise InvalidParameter("--intervals-of", "plain or penalised", of)
     given = {"level": level, "of": of}
@@ -201,7 +203,7 @@ def read_intervals(
     if not 0 < part < 1:
         raise InvalidParameter(
             "--intervals",
-            "auto, or the share of the budget that goes to them, between 0 and 1",
+            "auto, or the share of the budget for intervals, between 0 and 1",
             share,
             "Try --intervals auto or --intervals 0.2.",
         )
@@ -234,7 +236,7 @@ def warn_of_claims() -> Iterator[None]:
     with warnings.catch_warnings():
         for kind in SHOWN_WARNINGS:
             warnings.filterwarnings("always", category=kind, append=True)
-        # as an error it would lose what it tells to save
+        # raised as an error, it would lose the release that it asks to save
         warnings.filterwarnings("always", category=UnrecordedRelease)
         usual = warnings.showwarning
 
@@ -267,14 +269,14 @@ def _json_sign(sign: str) -> str:
 
 
 def print_guarantee(guarantee: confide.Guarantee) -> None:
-    """Print the guarantee first, in a frame."""
+    """Print the guarantee in a frame."""
     console.print(confide.reporting.terminal.guarantee_panel(guarantee))
 
 
 def print_table(
     heads: Iterable[str], lines: Iterable[Iterable[str]], title: str | None = None
 ) -> None:
-    """Print a table without rules; the first column is text, the others are numbers."""
+    """Print a table without lines; the first column is text, the others are numbers."""
     table = confide.reporting.terminal.plain_table(heads, lines, title)
     wide_console().print(table)
 
@@ -292,7 +294,7 @@ def print_coefficients(
 def print_charge(
     guarantee: confide.Guarantee, account: confide.ledger.Account, anchor: str | None
 ) -> None:
-    """Print what was charged, what is left, and under which neighbours."""
+    """Print the charge, the budget that is left, and the neighbour relation."""
     proved_for, under = guarantee.neighbours, account.neighbours
     paid = f"Charged {guarantee.budget} to {account.dataset}"
     if proved_for is not under:
@@ -303,9 +305,9 @@ def print_charge(
 
 
 def print_anchor(anchor: str) -> None:
-    """Print the anchor that later shows whether the ledger is still complete."""
+    """Print the anchor, which later allows a check that the ledger is complete."""
     print_note(
-        f"Anchor {anchor}: store it somewhere else; confide budget --since checks "
+        f"Anchor {anchor}: store it outside the ledger; confide budget --since checks "
         "the ledger against it."
     )
 
@@ -322,8 +324,8 @@ def print_score(found: confide.evaluation.ModelScore) -> None:
     print_table(tuple(heads), lines)
     console.print()
     print_note(
-        f"Each interval has level {100 * found.level:g} % by itself and covers sampling "
-        "error and privacy noise. A dash means that the noise is too large."
+        f"Each interval has a level of {100 * found.level:g} % on its own and accounts for "
+        "sampling error and privacy noise. A dash means that noise hides the value."
     )
     for note in found.notes:
         print_note(note)

@@ -36,17 +36,17 @@ from confide.estimators.catalogue import model_names
 USUAL_MECHANISMS = ("objective", "output")
 """Mechanisms that are compared by default."""
 OFTEN_IDENTIFIED = 0.75
-"""Columns with an interval on fewer of the simulated tables are listed."""
+"""Columns that have intervals in a smaller share of simulated tables are listed."""
 WITHOUT_INTERVALS = (
     "\nA fit computes intervals only with --intervals, and pays for them from its budget."
 )
 
 POINTS, DRAWN = 7, 13
-"""Numbers of steps in the table and in the picture."""
+"""Numbers of rows in the table and of points in the plot."""
 METHODS = {
     "gaussian": "exact",
     "pld": "loss distribution",
-    "renyi": "Renyi, tight",
+    "renyi": "Rényi, tight",
     "renyi-general": "Rényi bound, any mechanism",
 }
 
@@ -64,13 +64,18 @@ def plan(
     rho: Rho = None,
     model: Annotated[
         str,
-        typer.Option(help=f"{either(model_names())} (default: chosen by the target)"),
+        typer.Option(
+            help=f"Model: {either(model_names())} (default: depends on the target)."
+        ),
     ] = "",
     mechanism: Annotated[
-        str | None, typer.Option(help="As in confide fit (default: the better of two).")
+        str | None,
+        typer.Option(
+            help="Mechanism, as in confide fit (default: compare objective and output)."
+        ),
     ] = None,
     neighbours: Annotated[
-        str | None, typer.Option(help="add-remove or replace-one")
+        str | None, typer.Option(help="Neighbour relation: add-remove or replace-one.")
     ] = None,
     intervals: WithIntervals = None,
     level: Level = None,
@@ -79,11 +84,13 @@ def plan(
         float | None, typer.Option(help="Ridge penalty (default: automatic).")
     ] = None,
     ranges: Annotated[
-        str, typer.Option(help="Ranges of numbers, as in confide fit.")
+        str, typer.Option(help="Ranges of numeric columns, as in confide fit.")
     ] = "auto",
     width: Annotated[
         str | None,
-        typer.Option(help="Desired width of an interval; with a schema, such as age=0.1."),
+        typer.Option(
+            help="Desired width of an interval, such as 0.1, or age=0.1 with a schema."
+        ),
     ] = None,
     target_bound: Annotated[
         float | None, typer.Option(help="Bound on the absolute value of the target.")
@@ -102,13 +109,13 @@ def plan(
         bool,
         typer.Option(
             "--buy-ranges",
-            help="Plan a purchase of ranges (confide ranges) instead of a fit.",
+            help="Plan the estimation of ranges (confide ranges) instead of a fit.",
         ),
     ] = False,
-    plot: Annotated[Path | None, typer.Option(help="Picture to write.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Plot to write.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what accuracy to expect for a budget, before spending it; no data are read.
+    """Show the expected accuracy for a budget, before spending it; no data are read.
 
     Example: [bold]confide plan --schema people.toml --rows 30000 --epsilon 1
     --delta 1e-6 --intervals auto --width age=0.1[/bold]
@@ -167,7 +174,7 @@ def plan(
 def _rows(count: int | None) -> int:
     if count is None:
         raise InvalidParameter(
-            "--rows", "given, or --steps in its place to plan noisy gradients", None
+            "--rows", "given, or replaced by --steps to plan noisy gradients", None
         )
     return count
 
@@ -198,7 +205,7 @@ def _print_arrays(
     *,
     as_json: bool,
 ) -> None:
-    """Print a plan for a number of columns without a schema."""
+    """Print plans that are made without a schema, from a number of columns."""
     best = plans[0]
     needed = None if width is None else best.smallest_rows(_number(width))
     if plot is not None:
@@ -231,14 +238,14 @@ def _number(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise InvalidParameter("--width", "a positive number, like 0.1", text) from None
+        raise InvalidParameter("--width", "a positive number, such as 0.1", text) from None
 
 
 # -------------------------------------------------------------------------- with a schema
 
 
 def _fit_plans(models: list[Any], rows: int) -> tuple[confide.planning.FitPlan, ...]:
-    """Plan every model that fits the target, sorted by noise."""
+    """Return plans of all models that can be planned, sorted by noise."""
     plans: list[confide.planning.FitPlan] = []
     refusals: list[ConfideError] = []
     for model in models:
@@ -252,11 +259,11 @@ def _fit_plans(models: list[Any], rows: int) -> tuple[confide.planning.FitPlan, 
 
 
 def _aims(plan: confide.planning.FitPlan, width: str) -> tuple[dict[str, Any], ...]:
-    """Return the number of rows and the budget that give a desired width."""
+    """Return the number of rows and the budget needed for a desired width."""
     name, _, text = width.rpartition("=")
     if not name:
         names = [column.name for column in plan.columns]
-        must = f"one of the columns and a width, like {names[0]}=0.1"
+        must = f"one of the columns and a width, such as {names[0]}=0.1"
         raise InvalidParameter("--width", must, width)
     goal = _number(text)
     return tuple(
@@ -278,7 +285,7 @@ def _print_fit(
     *,
     as_json: bool,
 ) -> None:
-    """Print the expected accuracy for every column, and what a desired width needs."""
+    """Print the expected accuracy, and the rows or budget for a desired width."""
     best, advice = plans[0], plans[0].advice()
     if plot is not None:
         confide.planning.plot_fit_plan(best).figure.savefig(plot, dpi=150)
@@ -314,7 +321,7 @@ def _print_fit(
 
 
 def _print_columns(plan: confide.planning.FitPlan) -> None:
-    """Print the expected accuracy for every column in its own unit."""
+    """Print the expected accuracy of every coefficient in its own unit."""
     schema = plan.fit.spec.schema
     assert schema is not None  # noqa: S101
     target = schema.target
@@ -330,7 +337,7 @@ def _print_columns(plan: confide.planning.FitPlan) -> None:
         print_note(WITHOUT_INTERVALS)
     elif hidden:
         console.print(
-            f"\nOn some tables noise hides these columns at this budget: "
+            f"\nIn some simulated tables, noise hides these columns at this budget: "
             f"{', '.join(hidden)}. More rows, a "
             "larger budget, or fewer columns and levels would help.",
             markup=False,
@@ -360,16 +367,16 @@ def _cells(
 
 
 def _answer(aim: dict[str, Any], plan: confide.planning.FitPlan) -> str:
-    """Describe how many rows or what budget a desired width needs."""
+    """Describe the number of rows or the budget that a desired width needs."""
     how = "In three of four simulated tables" if aim["cautious"] else "Likely"
     rows, budget = aim["rows"], aim["budget"]
-    needs = [] if rows is None else [f"about {rows:,} rows with the budget"]
+    needs = [] if rows is None else [f"about {rows:,} rows with this budget"]
     needs += [] if budget is None else [f"a budget of {budget} with {plan.rows:,} rows"]
     what = f"an interval of {aim['name']} of width {aim['width']:g}"
     if not needs:
         return f"{how}: no budget and no number of rows gives {what}."
-    left_out = "" if budget is not None else f" No budget gives it on {plan.rows:,} rows."
-    return f"{how}: {what} takes {' or '.join(needs)}.{left_out}"
+    left_out = "" if budget is not None else f" No budget gives it with {plan.rows:,} rows."
+    return f"{how}: {what} needs {' or '.join(needs)}.{left_out}"
 
 
 def _said(budget: confide.privacy.Budget | None) -> str | None:
@@ -380,7 +387,7 @@ def _said(budget: confide.privacy.Budget | None) -> str | None:
 
 
 def _print_ranges(plan: confide.planning.RangePlan, *, as_json: bool) -> None:
-    """Print how well ranges are expected to be estimated."""
+    """Print the expected accuracy of estimated ranges."""
     if as_json:
         record = confide.reporting.guarantee_record(plan.guarantee)
         lines = [asdict(line) for line in plan.lines]
@@ -403,11 +410,12 @@ def _print_ranges(plan: confide.planning.RangePlan, *, as_json: bool) -> None:
             )
             for line in plan.lines
         ],
-        "What to expect of ranges",
+        "Expected accuracy of ranges",
     )
     console.print(
-        "[dim]Found: at most twice as long as the distance between the two quantiles, "
-        "with at most 5 % of the values outside.[/dim]"
+        "[dim]Found: share of simulated tables in which the range is at most twice as long "
+        "as needed (the distance between the two quantiles), with at most 5 % of the "
+        "values outside.[/dim]"
     )
 
 
@@ -417,7 +425,7 @@ def _print_ranges(plan: confide.planning.RangePlan, *, as_json: bool) -> None:
 def _print_steps(
     plan: confide.planning.StepsPlan, plot: Path | None, *, as_json: bool
 ) -> None:
-    """Print the noise multiplier and a table of epsilon by steps; draw it with --plot."""
+    """Print the noise multiplier and a table of epsilon by steps; draw a plot if asked."""
     table = [(count, plan.epsilon(count, "best")) for count in plan.grid(POINTS)]
     if plot is not None:
         _draw(plan, plot)
@@ -434,7 +442,7 @@ def _print_steps(
         )
         return
     console.print(_words(plan), markup=False)
-    console.print(f"\nThe same noise, at δ = {float(plan.budget.delta):g}:\n")
+    console.print(f"\nWith the same noise, at δ = {float(plan.budget.delta):g}:\n")
     print_table(
         ("steps", "ε"), [(f"{count:,}", f"{epsilon:.4g}") for count, epsilon in table]
     )
@@ -444,16 +452,16 @@ def _print_steps(
 
 def _words(plan: confide.planning.StepsPlan) -> str:
     records = "twice " if plan.neighbours is confide.Neighbours.REPLACE_ONE else ""
-    each = "sums over all rows"
+    each = "each a sum over all rows"
     if plan.rate < 1:
         sampling = confide.accounting.sampling_for(plan.neighbours)
         drawn = sampling.replace("poisson", "Poisson")
-        each = f"batches of {float(plan.rate):.4g} of the rows ({drawn})"
+        each = f"each on a share {float(plan.rate):.4g} of the rows ({drawn} sampling)"
     return (
         f"{plan.guarantee}\n"
         f"Steps        {plan.steps:,}, {each}\n"
-        f"Noise        {plan.multiplier:.6g} times {records}the longest gradient, added "
-        "to every sum"
+        f"Noise        {plan.multiplier:.6g} times {records}the largest gradient norm, "
+        "added to every sum"
     )
 
 

@@ -67,7 +67,7 @@ def predict(
 
 
 def predictions_for(estimator: Any, rows: pd.DataFrame) -> pd.DataFrame:
-    """Return predictions, and class probabilities where the model has them."""
+    """Return predictions, with class probabilities if the model has them."""
     import pandas as pd
 
     guesses = estimator.predict(rows)
@@ -84,7 +84,7 @@ def predictions_for(estimator: Any, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _rounded(predictions: AnyArray) -> list[float]:
-    """Return numbers rounded to the digits that a noisy model justifies."""
+    """Round predictions to the number of digits that a noisy model justifies."""
     return [float(f"{value:.{DIGITS}g}") for value in predictions]
 
 

@@ -18,7 +18,7 @@ from rich.text import Text
 import confide
 
 SECONDS_BETWEEN_LINES = 10.0
-"""Seconds between two lines of output where there is no terminal."""
+"""Seconds between two lines of output if there is no terminal."""
 MILLION = 10**6
 
 
@@ -26,7 +26,7 @@ Say: TypeAlias = Callable[[Task], str]
 
 
 class Words(ProgressColumn):
-    """A progress column whose text is computed by a function."""
+    """Progress column whose text is computed by a function."""
 
     def __init__(self, say: Say) -> None:
         super().__init__(Column(no_wrap=True))
@@ -38,9 +38,10 @@ class Words(ProgressColumn):
 
 
 class Bar(Progress):
-    """A bar for one task, with text beside and below it, that is erased at the end.
+    """Progress bar for one task, with text next to it and below; erased at the end.
 
-    Where there is no terminal the text is printed every ``wait`` seconds.
+    Without a terminal, lines of text are printed instead: the first after ``wait`` seconds,
+    the others at least ``SECONDS_BETWEEN_LINES`` apart.
     """
 
     def __init__(
@@ -78,7 +79,7 @@ class Bar(Progress):
             yield Text(below, style="dim", overflow="ellipsis", no_wrap=True)
 
     def print_line(self) -> None:
-        """Print a line where no bar is drawn, unless one was printed recently."""
+        """Print a line if no bar is drawn and no line was printed recently."""
         now = self.get_time()
         if self.disable and now >= self._due:
             self._due = now + SECONDS_BETWEEN_LINES
@@ -92,7 +93,7 @@ class Bar(Progress):
 
 
 class StudyBar:
-    """Shows how many cells of a study are done, and which are running."""
+    """Progress bar of a study, which names the cells that are running."""
 
     def __init__(self, console: Console) -> None:
         self.bar = Bar(console, "", (_cells, _elapsed, _estimate), (_at_work,))
@@ -131,9 +132,10 @@ def _at_work(task: Task) -> str:
 
 
 class SweepBar:
-    """Shows the current sweep; ``at_first`` is shown before the first one begins.
+    """Progress bar of sweeps, which are passes over a table.
 
-    ``once`` describes the work on a table that is read only once.
+    ``at_first`` is shown before the first sweep begins. If the table is read only once,
+    ``once`` describes the work and replaces the number of the sweep.
     """
 
     def __init__(self, console: Console, at_first: str, once: str = "") -> None:
@@ -164,7 +166,7 @@ class SweepBar:
         self.bar.print_line()
 
     def _rows(self, task: Task) -> str:
-        """Return the number of rows read, and the total if known."""
+        """Return the number of rows read so far, and the total if it is known."""
         sweep = self._latest
         if sweep is None or not (task.completed or task.total):
             return ""
@@ -175,7 +177,7 @@ class SweepBar:
         return f"{task.completed:,.0f} of {about}{total:,.0f} rows"
 
     def _left(self, task: Task) -> str:
-        """Return the expected time left in this sweep, or else the time so far."""
+        """Return the time left in this sweep; if it is unknown, the time so far."""
         if self._latest is None or self._latest.over:
             return ""
         rest = task.time_remaining
@@ -189,7 +191,7 @@ class SweepBar:
 
 
 def row_speed(task: Task) -> str:
-    """Return rows per second to two digits; nothing while unknown."""
+    """Return the rows per second to two digits; empty while they are unknown."""
     if task.speed is None:
         return ""
     if task.speed >= MILLION:
@@ -198,7 +200,7 @@ def row_speed(task: Task) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """Format a time in at most two units."""
+    """Return a duration in words, with at most two units."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:

@@ -50,7 +50,8 @@ def ranges(
     neighbours: Annotated[
         str | None,
         typer.Option(
-            help="add-remove or replace-one (default: as in the ledger, else add-remove)."
+            help="Neighbour relation: add-remove or replace-one (default: as in the "
+            "ledger, else add-remove)."
         ),
     ] = None,
     intervals: Annotated[
@@ -60,25 +61,25 @@ def ranges(
     tail: Annotated[
         float | None,
         typer.Option(
-            help="Share of values below the range, and the same above (default 0.01; "
-            "0.05 with --intervals)."
+            help="Share of values below the range, and again above it (default 0.01; 0.05 "
+            "with --intervals)."
         ),
     ] = None,
     ledger: Annotated[
         str | None, typer.Option(help="Ledger to charge: a file or a database.")
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(help="Seed for a repeatable result that is NOT private.")
+        int | None, typer.Option(help="Seed for a repeatable result, which is NOT private.")
     ] = None,
     stream: Streamed = None,
     workers: Workers = None,
     cluster: ClusterAddress = None,
     as_json: AsJson = False,
 ) -> None:
-    """Estimate the ranges of number columns privately, once for all later fits on a table.
+    """Estimate the ranges of numeric columns privately, once for all later fits.
 
-    Writes a schema with the estimated limits. Fits that use it pay nothing more for
-    ranges, and their guarantees say where the ranges come from.
+    The command writes a schema with the estimated ranges. Fits that use this schema pay
+    nothing more for ranges, and their guarantees name the origin of the ranges.
 
     Example: [bold]confide ranges people.csv --schema people.toml --epsilon 0.1
     --ledger book.db --out people-ranges.toml[/bold]
@@ -122,7 +123,7 @@ def _print_bought(
     *,
     as_json: bool,
 ) -> None:
-    """Print the guarantee, the ranges, and the file that holds them."""
+    """Print the guarantee, the ranges, and the name of the new schema file."""
     if as_json:
         record = confide.reporting.guarantee_record(found.guarantee, str)
         ends = dict(found.schema.bought[-1].facts)

@@ -20,7 +20,7 @@ RANGES_FORMAT = "confide-ranges"
 def recover(
     ledger: Annotated[str, typer.Argument(help="Ledger: a file or a database.")],
     charge: Annotated[
-        int | None, typer.Option(help="Number of the charge (default: list all).")
+        int | None, typer.Option(help="Number of the charge (default: list releases).")
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="File to write (default: print).")
@@ -51,14 +51,14 @@ def recover(
 
 
 def _file_of(content: str) -> bytes:
-    """Return the file that a release was meant for."""
+    """Return the content of the file of a stored release."""
     try:
         record: Any = json.loads(content)
         if record["format"] == RANGES_FORMAT:
             return str(record["schema"]).encode()
     except (ValueError, TypeError, KeyError, RecursionError):
         must = "a charge whose release is a model or ranges"
-        raise InvalidParameter("--charge", must, "another one") from None
+        raise InvalidParameter("--charge", must, "another release") from None
     return confide.estimators.file_content(record)
 
 

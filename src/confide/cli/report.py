@@ -25,7 +25,7 @@ def report(
         typer.Option(help="Score file to include, written by confide score."),
     ] = None,
     ledger: Annotated[
-        str | None, typer.Option(help="Ledger whose budget is shown.")
+        str | None, typer.Option(help="Ledger, whose spending is shown.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:

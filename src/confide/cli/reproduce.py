@@ -40,7 +40,7 @@ def reproduce_study(
     only: Annotated[
         str,
         typer.Argument(
-            help="After all or check: a study, or the beginning of names of studies."
+            help="With all or check: a study, or the beginning of several study names."
         ),
     ] = "",
     quick: Annotated[
@@ -51,19 +51,19 @@ def reproduce_study(
     ] = None,
     cluster: Annotated[
         str | None,
-        typer.Option(help="Dask scheduler to use instead, such as tcp://host:8786."),
+        typer.Option(help="Dask scheduler for the work, such as tcp://host:8786."),
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for results.")] = FOLDER,
     book: Annotated[
         Path | None,
         typer.Option(
-            help="Folder of committed results, docs/reproduction for all and check. For "
-            "a single study, commit its full run to this folder."
+            help="Folder of committed results (default for all and check: "
+            "docs/reproduction). For a single study, add its full run to this folder."
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compute the table and figure of a study; a stopped run continues where it stopped.
+    """Compute the table and figure of a study; a stopped run can be continued.
 
     Example: [bold]confide reproduce ci-table3 --quick --jobs 2[/bold]
     """
@@ -114,7 +114,7 @@ def _check_options(
 ) -> None:
     if out.exists() and not out.is_dir():
         raise InvalidParameter(
-            "--out", "a folder", str(out), "A file of that name is in the way."
+            "--out", "a folder", str(out), "There is already a file of that name."
         )
     if jobs is not None and cluster is not None:
         raise InvalidParameter("--jobs", "left out when --cluster is given", jobs)
@@ -162,7 +162,8 @@ def _print_result(result: confide.studies.Reproduction) -> None:
         table.add_row(*map(Text, line))
     wide_console().print(table)
     console.print(
-        f"\n[dim]{result.computed} cells computed now, {result.stored} stored before.[/dim]"
+        f"\n[dim]{result.computed} cells computed now, {result.stored} computed "
+        "earlier.[/dim]"
     )
     for path in result.files:
         console.print(Text(f"Written: {path}"), soft_wrap=True)
@@ -179,7 +180,7 @@ def _print_failures(result: confide.studies.Reproduction) -> None:
     if more > 0:
         err_console.print(f"\n... and {more} more")
     if result.failures:
-        err_console.print("\nThe same command repeats only what failed.")
+        err_console.print("\nRun the same command again to repeat only what failed.")
 
 
 def _record(result: confide.studies.Reproduction) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from confide.cli.progress import StudyBar, format_duration
 from confide.errors import InvalidParameter
 
 PAGE = "README.md"
-"""Front page; a folder without one contains results only."""
+"""Front page; a folder without a front page contains only results."""
 
 
 def chosen_studies(beginning: str) -> list[confide.studies.Study]:
@@ -27,7 +27,7 @@ def chosen_studies(beginning: str) -> list[confide.studies.Study]:
     ]
     if not found:
         raise InvalidParameter(
-            "the second name", "the beginning of names of studies", beginning
+            "the second name", "a study, or the beginning of study names", beginning
         )
     return found
 
@@ -40,7 +40,7 @@ def make_book(
     out: Path,
     book: Path,
 ) -> None:
-    """Run studies and commit each; a stopped run continues where it stopped."""
+    """Run studies and commit their results; a stopped run can be continued."""
     _print_estimates(confide.studies.estimates(studies, folder=out, book=book), jobs)
     progress = StudyBar(err_console)
     failed = []
@@ -65,21 +65,23 @@ def make_book(
                     failed.append(result.study.name)
                     err_console.print(Text(f"failed: {one}", style="red"), soft_wrap=True)
     except KeyboardInterrupt:
-        err_console.print("Stopped; finished cells are kept. The same command continues.")
+        err_console.print(
+            "Stopped; finished cells are kept. Run the same command again to continue."
+        )
         raise typer.Exit(130) from None
     if (book / PAGE).exists():
         confide.studies.write_book(book)
         console.print(Text(f"The pages of {book} were rewritten."), soft_wrap=True)
     if failed:
         names = ", ".join(dict.fromkeys(failed))
-        err_console.print(f"Incomplete: {names}. The same command tries again.")
+        err_console.print(f"Incomplete: {names}. Run the same command to try again.")
         raise typer.Exit(1)
 
 
 def _print_estimates(
     plans: Sequence[confide.studies.StudyEstimate], jobs: int | None
 ) -> None:
-    """Print the processor time left for every study, before anything starts."""
+    """Print the processor time that each study will still need."""
     table = Table(box=None, pad_edge=False)
     table.add_column("study")
     for head in ("cells", "left", "processor time left"):
@@ -100,7 +102,7 @@ def _print_estimates(
 def check_book(
     studies: Sequence[confide.studies.Study], book: Path, jobs: int | None
 ) -> None:
-    """Compare committed results with fresh quick runs; exit with 1 where they disagree."""
+    """Compare committed results with fresh quick runs; exit with 1 if they disagree."""
     wrong = []
     for study in studies:
         progress = StudyBar(err_console)
@@ -121,7 +123,7 @@ def check_book(
         if report.disagreements:
             wrong.append(study.name)
     rate = confide.studies.FALSE_ALARMS
-    console.print(f"False alarms: at most {rate:g} for each study, from noise alone.")
+    console.print(f"Probability of a false alarm: at most {rate:g} for each study.")
     if wrong:
         err_console.print(
             Text(f"Different from the committed results: {', '.join(wrong)}", style="red")

@@ -30,13 +30,13 @@ schemas = typer.Typer(
 )
 UNKNOWN = "?"
 NOT_PRIVATE = (
-    "NOT PRIVATE: counts from the records of the table, for the data holder alone. "
-    "Do not publish any of it. Nothing is spent."
+    "NOT PRIVATE: these counts come from the records of the table and are for the data "
+    "holder only. Do not publish any of them. No budget is spent."
 )
 ADVICE = (
-    "Use this to correct misspelt names. Ranges and levels should still come from public "
-    "knowledge, because values chosen by looking at the records reveal something about "
-    "them."
+    "Use these counts to correct misspelt names. Ranges and levels should still come from "
+    "public knowledge, because values chosen by looking at the records reveal something "
+    "about them."
 )
 MOST_LISTED = 12
 COUNTS = ("missing", "unreadable", "outside", "undeclared")
@@ -54,10 +54,10 @@ def schema_init(
         typer.Option(help="Column to predict it from; repeatable (default: all others)."),
     ] = None,
 ) -> None:
-    """Write a template from the header of a table, for you to fill in.
+    """Write a schema template from the header of a table, to be filled in.
 
     Only the names of the columns are read. Ranges and levels must come from public
-    knowledge: if they were read off the data they would reveal it.
+    knowledge: taken from the data, they would reveal something about the records.
 
     Example: [bold]confide schema init adult.csv --target income --out adult.toml[/bold]
     """
@@ -89,11 +89,11 @@ def schema_check(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check a schema and show how it is encoded; with --table, compare it with a table.
+    """Check a schema and show its features; with --table, compare it with a table.
 
-    Without --table only the schema is read, and the output is public. With it private
-    values are read and counted, and the output is not private. Exit code 2 means that a
-    fit would reject the table, or that a label, all levels or a range match no value.
+    Without --table only the schema is read, and the output is public. With --table the
+    values are read and counted, and the output is NOT private. Exit code 2 means that a
+    fit would reject the table, or that a label, a range or all levels match no value.
 
     Example: [bold]confide schema check adult.toml --table adult.csv[/bold]
     """
@@ -131,7 +131,7 @@ def _print_features(public: confide.Schema, *, as_json: bool) -> None:
 
 
 def _beside(public: confide.Schema) -> list[str]:
-    """Describe weights and offsets."""
+    """Return lines that describe case weights and offsets."""
     lines, weights, offset = [], public.case_weights, public.offset
     if weights is not None and weights.column:
         lines.append(f"Weights: {weights.column}, at most {weights.cap:g}.")
@@ -148,15 +148,17 @@ def _print_columns(found: confide.data.Comparison) -> None:
     """Report missing and additional columns of a table."""
     for name, near in found.absent:
         hint = "" if near is None else f" Is it {near!r}?"
-        console.print(f"It lacks the declared column {name!r}.{hint}", markup=False)
+        console.print(f"The table lacks the declared column {name!r}.{hint}", markup=False)
     if found.separator is not None:
         console.print(
-            f"Its only column has {found.separator_name} in its name. Is that the "
+            f"The only column has {found.separator_name} in its name. Is that the "
             "separator? Commas, semicolons and tabs are understood; write the table with "
             "one of these."
         )
     if found.extra:
-        console.print(f"Ignored because not in the schema: {_listed(found.extra)}.")
+        console.print(
+            f"Ignored, because they are not in the schema: {_listed(found.extra)}."
+        )
 
 
 def _print_comparison(
@@ -190,8 +192,8 @@ def _print_comparison(
         return
     if found.failed:
         console.print(
-            "\nA fit would accept this table, but what matches nothing would have no "
-            "effect.",
+            "\nA fit would accept this table, but a declared value that never occurs "
+            "would have no effect.",
             style="bold",
         )
         return
@@ -223,7 +225,7 @@ def _print_unmatched(finding: confide.data.Finding) -> None:
     hints = sorted({one.difference for one in finding.named} - {""})
     cause = f" Look at {' and '.join(hints)}." if hints else ""
     console.print(
-        f"Nothing in {escape(finding.column)} matches {what}.{cause}", style="bold red"
+        f"No value in {escape(finding.column)} matches {what}.{cause}", style="bold red"
     )
 
 
@@ -238,7 +240,7 @@ def _effects(finding: confide.data.Finding, public: confide.Schema) -> list[str]
     part: Any = public.parts[finding.column]
     words = []
     if finding.unreadable:
-        words.append("a value that cannot be read as declared makes a fit reject the table")
+        words.append("values that cannot be read as declared make a fit reject the table")
     if finding.missing:
         words.append(MISSING_RULES[part.missing])
     if finding.outside:
@@ -246,7 +248,7 @@ def _effects(finding: confide.data.Finding, public: confide.Schema) -> list[str]
     if finding.undeclared:
         kept = getattr(part, "other", False)
         level = ("undeclared values ") + (
-            'become "other"' if kept else "are encoded as no level"
+            'become "other"' if kept else "are treated as none of the levels"
         )
         label = "rows with undeclared labels are treated as negative for every class"
         words.append(label if part is public.target else level)
@@ -257,5 +259,5 @@ MISSING_RULES = {
     "refuse": 'missing values make a fit reject the table (missing = "refuse")',
     "drop": "rows without a target are dropped",
     "midpoint": "missing values are replaced by the middle of the range",
-    "category": "missing values are encoded as no level",
+    "category": "missing values are treated as none of the levels",
 }

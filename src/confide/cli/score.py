@@ -55,8 +55,8 @@ def score(
     neighbours: Annotated[
         str | None,
         typer.Option(
-            help="add-remove or replace-one (default: as in the ledger, else as in the "
-            "model)."
+            help="Neighbour relation: add-remove or replace-one (default: as in the "
+            "ledger, else as in the model)."
         ),
     ] = None,
     level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
@@ -64,9 +64,9 @@ def score(
         str | None, typer.Option(help="Ledger to charge: a file or a database.")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Score file to write (JSON).")] = None,
-    html: Annotated[Path | None, typer.Option(help="Report to write, with plots.")] = None,
+    html: Annotated[Path | None, typer.Option(help="HTML report to write.")] = None,
     seed: Annotated[
-        int | None, typer.Option(help="Seed for a repeatable result that is NOT private.")
+        int | None, typer.Option(help="Seed for a repeatable result, which is NOT private.")
     ] = None,
     stream: Streamed = None,
     workers: Workers = None,
@@ -75,10 +75,10 @@ def score(
 ) -> None:
     """Evaluate a model privately on rows that it was not fitted to.
 
-    Accuracy, ROC curve, calibration and losses of a classifier, R² and
-    residuals of a regression, deviance and dispersion of counts, each with
-    an interval. Scores on the rows of the fit itself are too optimistic; confide fit
-    --holdout scores on other rows for the same budget.
+    For a classifier, the score consists of accuracy, ROC curve, calibration and losses;
+    for a linear regression, of R² and residuals; for a model of counts, of deviance and
+    dispersion. Every figure has an interval. Scores on the rows of the fit itself are too
+    optimistic. confide fit --holdout scores on held-out rows within the same budget.
 
     Example: [bold]confide score model.json test.csv --epsilon 0.2 --ledger book.db
     --out score.json[/bold]
@@ -132,7 +132,7 @@ def _print_released(
     *,
     as_json: bool,
 ) -> None:
-    """Print the guarantee, the score, and where it was written."""
+    """Print the guarantee, the score, and the names of the written files."""
     if as_json:
         written = {name: None if at is None else str(at) for name, at in files.items()}
         print_json({**confide.evaluation.score_record(found), **written})
@@ -151,7 +151,7 @@ def _print_released(
 
 
 def schema_of(estimator: Any, model: Path) -> confide.Schema:
-    """Return the schema of a model, which reading a file requires."""
+    """Return the schema of a model; without one a file cannot be read."""
     if estimator.schema_ is None:
         raise InvalidParameter(
             "the model",

@@ -1,11 +1,11 @@
 """Safe terminal output: control characters are escaped, and any encoding works.
 
-Names of columns, files and datasets come from others. A control character, or one that
-reverses the direction of writing, could make a line look different from what it says.
+Names of columns, files and datasets may come from anyone. A control character in a name,
+or one that reverses the direction of writing, could make a line of output misleading.
 
-Output may have no reader: a closed pipe, or a log on a full disk. Standard error then falls
-silent, because work that has been charged must not end for lack of a reader; standard
-output raises the error of the system, so that a release is saved elsewhere.
+Writing may fail, for example on a closed pipe or a full disk. Errors on standard error are
+ignored, because work that has been charged must not stop for lack of a reader. Errors on
+standard output are raised, so that a release is saved elsewhere.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ STEERING = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
 
 
 def visible(text: str) -> str:
-    """Return a text with control characters written as codes."""
+    """Return a text with control characters escaped, except line breaks."""
     if text.isprintable():
         return text
     return "".join(map(_visible_sign, text))
 
 
 def in_one_line(text: str) -> str:
-    """Return a visible text whose line breaks are written as codes too."""
+    """Return a text with control characters and line breaks escaped."""
     return visible(text).replace("\n", "\\x0a")
 
 
@@ -64,7 +64,7 @@ def _visible_sign(sign: str) -> str:
 
 
 class Aside:
-    """A stream for messages on which no work depends: what cannot be written is dropped."""
+    """Stream that drops text that cannot be written, for messages that may be lost."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -73,29 +73,29 @@ class Aside:
         return getattr(self._stream, name)
 
     def write(self, text: str) -> int:
-        """Write a text, unless the stream is closed."""
+        """Write a text; ignore errors."""
         self._attempt(lambda: self._stream.write(text))
         return len(text)
 
     def flush(self) -> None:
-        """Flush the stream, unless it is closed."""
+        """Flush the stream; ignore errors."""
         self._attempt(self._stream.flush)
 
     def _attempt(self, act: Callable[[], Any]) -> None:
         try:
             act()
         except BlockingIOError:
-            pass  # a slow reader: the rest waits in the buffer
+            pass  # the reader is slow: the rest stays in the buffer
         except (OSError, ValueError):
             silence(self._stream)
 
 
 class Screen(Console):
-    """A console on which only confide itself moves the cursor or sets colours."""
+    """Console that escapes the control characters in all texts."""
 
     @property
     def file(self) -> IO[str]:
-        """The stream; standard error never raises."""
+        """The stream; writing to standard error never raises an error."""
         stream: Any = super().file
         return cast("IO[str]", Aside(stream) if self.stderr else stream)
 
@@ -104,13 +104,13 @@ class Screen(Console):
         self._file = new_file
 
     def on_broken_pipe(self) -> None:
-        """Raise what happened, where rich would end the program."""
+        """Raise ``BrokenPipeError``; by default, rich would exit the program."""
         raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterator[Segment]:
-        """Yield what is drawn; rich's own controls are apart from its text."""
+        """Yield the segments of a renderable with escaped text."""
         for segment in super().render(renderable, options):
             if segment.control or segment.text.isprintable():
                 yield segment
@@ -119,7 +119,7 @@ class Screen(Console):
 
 
 def silence(stream: Any) -> None:
-    """Send a failed stream nowhere; Python would try it again at exit."""
+    """Redirect a failed stream to the null device; Python flushes it again at exit."""
     with suppress(OSError, ValueError, AttributeError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())
@@ -127,7 +127,7 @@ def silence(stream: Any) -> None:
 
 
 def spell(error: UnicodeError) -> tuple[str, int]:
-    """Write characters that an encoding lacks as letters or codes."""
+    """Handle a codec error: spell out or escape characters that the encoding lacks."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     wrong = error.object[error.start : error.end]
@@ -139,7 +139,7 @@ def _code(sign: str) -> str:
 
 
 def spell_what_cannot_be_printed() -> None:
-    """Let both streams print any text in any encoding of the system."""
+    """Make both output streams spell out characters that their encoding lacks."""
     codecs.register_error(HANDLER, spell)
     for stream in (sys.stdout, sys.stderr):
         change: Any = getattr(stream, "reconfigure", None)

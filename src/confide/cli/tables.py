@@ -1,6 +1,6 @@
 """Tables given to commands: a file, a folder or a pattern.
 
-They are held in memory, streamed, or held by workers.
+A table is held in memory, streamed, or held by worker processes.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ Streamed = Annotated[
     bool | None,
     typer.Option(
         "--stream/--no-stream",
-        help="Read the table again in every sweep, or hold it in memory (default: by "
-        "size).",
+        help="Read the table again in every sweep (pass over the data), or hold it in "
+        "memory (default: depends on its size).",
     ),
 ]
 Workers = Annotated[
@@ -61,7 +61,7 @@ Formula = Annotated[
 
 
 def read_schema(path: Path, formula: str | None) -> tuple[confide.Schema, bool]:
-    """Return a schema, with the terms of a formula, and whether it has an intercept."""
+    """Return a schema, with the terms of a formula, and whether to fit an intercept."""
     public = confide.Schema.from_toml(path)
     if formula is None:
         return public, True
@@ -69,7 +69,7 @@ def read_schema(path: Path, formula: str | None) -> tuple[confide.Schema, bool]:
 
 
 def check_table(table: str) -> None:
-    """Reject a name that matches no file, before anything else is done."""
+    """Raise if a table does not exist; patterns are checked later."""
     if not confide.data.local_path(table).exists() and not has_magic(table):
         raise InvalidParameter(
             "the table",
@@ -79,7 +79,7 @@ def check_table(table: str) -> None:
 
 
 def check_apart_from_table(option: str, out: Path, table: str) -> None:
-    """Refuse to write over a file of the table that is read."""
+    """Raise if an output file would overwrite a file of the table."""
     place = confide.data.local_path(table)
     found = [place] if place.exists() else [Path(name) for name in glob(table)]  # noqa: PTH207 - a pattern may be absolute
     for one in found:
@@ -90,7 +90,7 @@ def check_apart_from_table(option: str, out: Path, table: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ReadMode:
-    """How a table is read by a fit."""
+    """Options for reading a table."""
 
     stream: bool | None
     workers: int | None
@@ -115,7 +115,7 @@ class ReadMode:
         return self.workers is not None or self.address is not None
 
     def streams(self, table: str) -> bool:
-        """Whether a table is read again in every sweep, by the option or by its size."""
+        """Return whether a table is read again in each sweep, by default if it is large."""
         return confide.data.is_in_parts(table) if self.stream is None else self.stream
 
 
@@ -123,9 +123,9 @@ class ReadMode:
 def open_for_fit(
     table: str, schema: confide.Schema, way: ReadMode, person: str | None = None
 ) -> Iterator[Any]:
-    """Yield a table to fit on, and show progress on standard error.
+    """Yield a table for a fit, and show progress on standard error.
 
-    One in memory has the column ``person`` too, as text.
+    A table in memory also has the column ``person``, as text.
     """
     if way.on_workers:
         with _on_workers(table, way) as held:
@@ -139,7 +139,7 @@ def open_for_fit(
         with err_console.status(Text(f"Reading {Path(table).name} ...")):
             rows = confide.data.read_files(table, schema)
             if person is not None and person not in schema.parts:
-                # of a category nothing is guessed from other rows
+                # as a category, the column is read as text, whatever the other rows hold
                 one = confide.Category(person, levels=("",))
                 alone = confide.Schema((one,), schema.target)
                 names = confide.data.read_files(table, alone)
@@ -157,7 +157,7 @@ def _on_workers(table: str, way: ReadMode) -> Iterator[Any]:
                     workers=way.workers, address=way.address
                 )
             )
-        # workers elsewhere have another working directory
+        # remote workers have another working directory
         parts = confide.data.open_table(Path(table).absolute(), cluster=client)
         where = "on this machine" if way.address is None else f"at {way.address}"
         count = len(client.nthreads())
@@ -168,7 +168,7 @@ def _on_workers(table: str, way: ReadMode) -> Iterator[Any]:
         try:
             yield parts
         except KeyboardInterrupt:
-            # what waits for the cluster would complain when it is thrown away
+            # tasks waiting for the cluster would log errors when they are discarded
             logging.getLogger("asyncio").setLevel(logging.CRITICAL + 1)
             raise
 

@@ -1,4 +1,4 @@
-"""The first table of a paper: noisy counts, and the estimates derived from them."""
+"""Private descriptive statistics: noisy counts, and the estimates derived from them."""
 
 from confide.description import text
 from confide.description.release import describe

@@ -1,8 +1,9 @@
-"""How the budget of a description is divided, and into how many bins: public rules.
+"""Public rules for dividing the budget of a description and for the number of bins.
 
-Every table has the same weight, and a query for a range half of it: there are two such
-queries for every range. One noise is added to all counts, with twice the scale for queries
-for ranges; both are accounted for together: docs/proofs/description.md.
+Every table has the same weight, and a query for a range has half of it. There are two such
+queries for every range. The same noise is added to all counts, with twice the scale for
+range queries. Tables and range queries are accounted for together
+(docs/proofs/description.md).
 """
 
 import math
@@ -17,15 +18,15 @@ from confide.noise import Gaussian, Laplace
 from confide.privacy import Budget, Neighbours, Pure, round_up
 
 RANGE_WEIGHT = Fraction(1, 2)
-"""What a look for a range weighs beside a table; a power of two keeps scales exact."""
+"""Weight of a range query relative to a table; a power of two keeps scales exact."""
 FEWEST_BINS, MOST_BINS = 8, 200
 PAIR_BINS = 6
-"""Approximate number of bins of a number in a cross-tabulation."""
+"""Approximate number of bins of a numeric column in a cross-tabulation."""
 
 
 @dataclass(frozen=True, slots=True)
 class CountPrice:
-    """The noise on counts of tables and of looks for ranges, and what both cost."""
+    """Noise on the counts of tables and of range queries, and their privacy event."""
 
     tables: CountNoise
     ranges: CountNoise
@@ -36,10 +37,10 @@ class CountPrice:
 def price_of(
     budget: Budget, tables: int, ranges: int, neighbours: Neighbours
 ) -> CountPrice:
-    """Return the noises on tables and on queries for ranges that spend a budget.
+    """Return the noise on tables and range queries for which their cost is the budget.
 
-    In every table and every look a record moves one count under add-remove neighbours, two
-    under replace-one.
+    In every table and every range query, a record changes one count under add-remove
+    neighbours, and two counts under replace-one neighbours.
     """
     looks, power = LOOKS * ranges, 1 if isinstance(budget, Pure) else 2
     weight = neighbours.shifts * (tables + looks * float(RANGE_WEIGHT**power))
@@ -56,7 +57,7 @@ def price_of(
 
 
 def range_share(tables: int, ranges: int, budget: Budget) -> Fraction:
-    """Return the part of a budget that goes to ranges."""
+    """Return the share of a budget that is spent on ranges."""
     part = LOOKS * ranges * RANGE_WEIGHT ** (1 if isinstance(budget, Pure) else 2)
     return part / (tables + part)
 
@@ -64,8 +65,8 @@ def range_share(tables: int, ranges: int, budget: Budget) -> Fraction:
 def bin_count(noise: CountNoise, rows: int | None) -> int:
     """Return the number of bins of a histogram, from the public number of rows if known.
 
-    Noise in the middle of a histogram of B bins adds up to √B/2 of that on a count, and a
-    bin holds 1/B of the rows: together they are least at this B.
+    In a histogram with B bins, the noise of a cumulative count in the middle is √B/2 times
+    that of a count, and a bin has 1/B of the rows. The result balances these two errors.
     """
     about = ROWS_IF_UNKNOWN[type(noise)] if rows is None else rows
     best = (2 * about / noise.deviation(1)) ** (2 / 3)

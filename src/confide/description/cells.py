@@ -1,7 +1,7 @@
-"""Public cells that a record is counted in: one for every table, whatever it holds.
+"""Public cells of the tables in which records are counted.
 
-A value is placed by itself. What is missing, undeclared or out of range has a cell of its
-own, so that every record is in exactly one cell of every table.
+The cell of a value does not depend on other values. Missing, undeclared and out-of-range
+values have cells of their own, so that every record is in exactly one cell of every table.
 """
 
 import math
@@ -21,12 +21,12 @@ from confide.errors import InvalidParameter
 MISSING, UNDECLARED, BELOW, ABOVE = "missing", "undeclared", "below", "above"
 WORDS = {False: "no", True: "yes"}
 NICE = (1, 2, 5, 10)
-"""A bin is as wide as one of these times a power of ten."""
+"""Possible widths of bins, up to a power of ten."""
 
 
 @dataclass(frozen=True, slots=True)
 class LevelCells:
-    """A cell for every level, one for undeclared values and one for missing ones."""
+    """One cell for every level, one for undeclared values and one for missing values."""
 
     name: str
     levels: tuple[Any, ...]
@@ -34,12 +34,12 @@ class LevelCells:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What each cell holds."""
+        """Labels of the cells."""
         return (*map(str, self.levels), UNDECLARED, MISSING)
 
     @property
     def size(self) -> int:
-        """How many cells there are."""
+        """Number of cells."""
         return len(self.levels) + 2
 
     def place(self, values: Any) -> AnyArray:
@@ -51,7 +51,7 @@ class LevelCells:
 
 @dataclass(frozen=True, slots=True)
 class TruthCells:
-    """A cell for every value of a column that lists all of them, and one for none."""
+    """One cell for every possible value of a column, and one for missing values."""
 
     column: Any
     kind: ClassVar[str] = "levels"
@@ -64,18 +64,18 @@ class TruthCells:
 
     @property
     def levels(self) -> tuple[Any, ...]:
-        """The values, in the order of the numbers that they are read as."""
+        """The possible values, in the order of the numbers that encode them."""
         values: tuple[Any, ...] = self.column.possible
         return values
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What each cell holds."""
+        """Labels of the cells."""
         return (*(WORDS.get(value, str(value)) for value in self.levels), MISSING)
 
     @property
     def size(self) -> int:
-        """How many cells there are."""
+        """Number of cells."""
         return len(self.levels) + 1
 
     def place(self, values: Any) -> AnyArray:
@@ -86,10 +86,11 @@ class TruthCells:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NumberCells:
-    """Bins side by side, a cell below them, one above and one for what is missing.
+    """Adjacent bins, with cells for smaller values, larger values and missing values.
 
-    ``edges`` are where the column is read: of a transformed one the transformed numbers.
-    ``whole`` says that the declared limits are whole numbers: bins then lie around them.
+    ``edges`` are on the scale on which the column is read, which is the transformed scale
+    of a transformed column. ``whole`` states whether the declared limits are whole numbers,
+    in which case the edges lie between whole numbers.
     """
 
     column: Any
@@ -105,17 +106,17 @@ class NumberCells:
 
     @property
     def bins(self) -> int:
-        """How many bins there are."""
+        """Number of bins."""
         return len(self.edges) - 1
 
     @property
     def size(self) -> int:
-        """How many cells there are."""
+        """Number of cells."""
         return self.bins + 3
 
     @property
     def shown_edges(self) -> Array:
-        """The edges in the units of the table, as doubles hold them."""
+        """The edges in the units of the table, limited to finite doubles."""
         edges = np.where(self.edges == math.ulp(0.0), 0.0, self.edges)
         with np.errstate(over="ignore"):
             shown = np.asarray(self.column.original(edges), dtype=np.float64)
@@ -123,17 +124,17 @@ class NumberCells:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What each cell holds."""
+        """Labels of the cells."""
         ends = [bin_label(self, low, high) for low, high in pairwise(self.shown_edges)]
         return (BELOW, *ends, ABOVE, MISSING)
 
     def show(self, value: float) -> str:
-        """Return a number of the column for readers."""
+        """Return a number of the column as text."""
         text: str = self.column.shown(value)
         return text
 
     def place(self, values: Any) -> AnyArray:
-        """Return the cell of every value; the last bin has both of its ends."""
+        """Return the cell of every value; the last bin includes both of its ends."""
         read = np.asarray(self.column.read(values), dtype=np.float64)
         cell = np.searchsorted(self.edges, read, side="right")
         cell = np.where(read == self.edges[-1], self.bins, cell)
@@ -144,7 +145,7 @@ Cells: TypeAlias = LevelCells | TruthCells | NumberCells
 
 
 def bin_label(cells: NumberCells, low: float, high: float) -> str:
-    """Return what a bin holds; of whole numbers the first and the last."""
+    """Return the label of a bin, which for whole numbers has the first and the last."""
     if cells.whole and high - low >= 1:
         low, high = math.ceil(low), math.floor(high)
         if low == high:
@@ -153,28 +154,28 @@ def bin_label(cells: NumberCells, low: float, high: float) -> str:
 
 
 def is_number(part: Any) -> bool:
-    """Whether a part of a schema is counted in bins: its values are not listed."""
+    """Return whether a column is counted in bins because its values are not listed."""
     return not part.levels and not getattr(part, "possible", ())
 
 
 def level_cells(part: Any) -> LevelCells | TruthCells:
-    """Return the cells of a part whose values are listed."""
+    """Return the cells of a column whose values are listed."""
     if part.levels:
         return LevelCells(part.name, tuple(part.levels))
     return TruthCells(part)
 
 
 def number_column(part: Any) -> Any:
-    """Return a part that is read as a number; for a target, a number column."""
+    """Return the column that reads the numbers; for a target, a new numeric column."""
     if hasattr(part, "read"):
         return part
     return Number(part.name, *part.ends)
 
 
 def number_cells(part: Any, declared: Any, bins: int) -> NumberCells:
-    """Return a given approximate number of bins over the range of a part.
+    """Return about the given number of bins over the range of a column.
 
-    ``declared`` is the part as the schema declares it, before a range was bought.
+    ``declared`` is the column as declared in the schema, before its range was estimated.
     """
     column = number_column(part)
     lower, upper = column.ends
@@ -185,7 +186,7 @@ def number_cells(part: Any, declared: Any, bins: int) -> NumberCells:
     count = max(1, math.ceil((upper - first) / width * (1 - 1e-12)))
     edges = first + width * np.arange(count + 1.0)
     if lower <= 0 <= upper:
-        # many a column is 0 for most of the rows: 0 has a bin of its own
+        # Many columns are 0 in most rows, so 0 has a bin of its own.
         around = (-shift, shift) if whole else (0.0, math.ulp(0.0))
         inside = [edge for edge in around if edges[0] <= edge <= edges[-1]]
         edges = np.union1d(edges, inside)
@@ -193,7 +194,7 @@ def number_cells(part: Any, declared: Any, bins: int) -> NumberCells:
 
 
 def nice_width(least: float) -> float:
-    """Return 1, 2 or 5 times a power of ten, no less than a width."""
+    """Return the smallest of 1, 2 and 5 times powers of ten that is at least a width."""
     power = 10.0 ** math.floor(math.log10(least))
     if power >= 1:
         power = round(power)
@@ -202,7 +203,7 @@ def nice_width(least: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The cells of one part, or all pairs of cells of two."""
+    """The cells of one column, or all pairs of cells of two columns."""
 
     parts: tuple[Cells, ...]
 
@@ -213,28 +214,28 @@ class Table:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """How many cells there are, by column."""
+        """Number of cells of each column."""
         return tuple(cells.size for cells in self.parts)
 
     @property
     def size(self) -> int:
-        """How many cells there are."""
+        """Number of cells."""
         return math.prod(self.shape)
 
 
 def chosen_pairs(schema: Schema, pairs: Sequence[Sequence[str]]) -> tuple[Any, ...]:
-    """Return pairs of parts by their names; refuse what names none, or one twice."""
+    """Return the columns of the named pairs, or raise if a pair is invalid or repeated."""
     parts, found = schema.parts, []
     for pair in pairs:
         names = [pair] if isinstance(pair, str) else list(pair)
         if len(names) != 2 or len({*names}) != 2 or not {*names} <= {*parts}:
             raise InvalidParameter(
                 "pairs",
-                f"two different columns of the schema each, of {list(parts)}",
+                f"two different columns each, chosen from {list(parts)}",
                 names,
                 'Write pairs=[("age", "region")].',
             )
         found.append((parts[names[0]], parts[names[1]]))
     if len({frozenset(names) for names in pairs}) != len(found):
-        raise InvalidParameter("pairs", "named once each", [list(pair) for pair in pairs])
+        raise InvalidParameter("pairs", "all different", [list(pair) for pair in pairs])
     return tuple(found)

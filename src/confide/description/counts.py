@@ -1,4 +1,4 @@
-"""Count the rows of a table: in memory, in files that are streamed, or on a cluster."""
+"""Counting the rows of a table in memory, in streamed files, or on a cluster."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -18,9 +18,9 @@ from confide.mechanisms.ranges.read_range import RangeQuery
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """Counts of grids, counts of tables, and how many rows there are; all private.
+    """Private counts in grids and in tables, and the private number of rows.
 
-    ``cells`` are those of the tables, which are public.
+    ``cells`` are the cells of the tables, which are public.
     """
 
     cells: tuple[Table, ...]
@@ -31,14 +31,14 @@ class Counted:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """How many records every cell of some grids and tables holds; picklable."""
+    """Picklable function that counts the records in the cells of grids and tables."""
 
     schema: Schema
     queries: tuple[RangeQuery, ...]
     tables: tuple[Table, ...]
 
     def __call__(self, piece: Any) -> Partial:
-        """Count; every column is read once, and every record placed by itself."""
+        """Count the records of a chunk of the table, reading every column only once."""
         held: dict[str, Any] = {}
 
         def values(name: str) -> Any:
@@ -70,17 +70,17 @@ class TableRows:
 
     @classmethod
     def of(cls, table: Any, schema: Schema) -> "TableRows":
-        """Open a table, or take over one that is in memory."""
+        """Open a table in files or on a cluster, or use a table in memory."""
         parts = parted_table(table, None)
         return cls(schema, table if parts else read_table(table, schema), parts)
 
     @property
     def known(self) -> int | None:
-        """How many rows there are, where that is known before they are counted."""
+        """Number of rows, if it is known before they are counted."""
         return len(self.table) if self.parts is None else None
 
     def count(self, queries: tuple[RangeQuery, ...], tables: tuple[Table, ...]) -> Counted:
-        """Sweep over the rows once."""
+        """Count all rows in one pass."""
         look = Count(self.schema, queries, tables)
         if self.parts is None:
             found = look(self.table)

@@ -1,8 +1,8 @@
-"""Estimates of a description from noisy counts: post-processing, no data.
+"""Estimates of a description, computed from noisy counts without access to data.
 
-Counts are about the rows of the table, so their intervals are about noise alone. Shares,
-means, deviations and quantiles are about the population that the rows were drawn from:
-their intervals count noise and sampling.
+Counts refer to the rows of the table, so their intervals cover noise only. Shares, means,
+standard deviations and quantiles refer to the population from which the rows were drawn, so
+their intervals cover noise and sampling.
 """
 
 import math
@@ -28,10 +28,10 @@ MOST_SHOWN_BINS = 20
 
 @dataclass(frozen=True, slots=True)
 class RowCount:
-    """How many rows there are: an estimate, its variance, and what each table adds to it.
+    """Estimated number of rows, its variance, and the weight of every table in it.
 
-    ``part`` is by how much the total of each table counts; none does where the number of
-    rows is public.
+    ``part`` has the weights of the totals of the tables. They are 0 if the number of rows
+    is public.
     """
 
     value: float
@@ -41,7 +41,7 @@ class RowCount:
 
 @dataclass(frozen=True, slots=True)
 class LevelLine:
-    """A level with the number of its rows and their share."""
+    """A level, with the number and the share of its rows."""
 
     label: str
     count: IntervalEstimate
@@ -50,7 +50,7 @@ class LevelLine:
 
 @dataclass(frozen=True, slots=True)
 class LevelFigures:
-    """The levels of a column, then undeclared and missing values."""
+    """Estimates for the levels of a column, and for undeclared and missing values."""
 
     name: str
     levels: int
@@ -59,9 +59,9 @@ class LevelFigures:
 
 @dataclass(frozen=True, slots=True)
 class NumberFigures:
-    """Description of a column of numbers, clamped to the range of its bins.
+    """Estimates for a numeric column, with values clipped to the range of its bins.
 
-    ``beyond`` is the share of known values that lie below the bins, or above.
+    ``beyond`` is the share of values outside the bins among those that are not missing.
     """
 
     name: str
@@ -76,7 +76,7 @@ class NumberFigures:
 
 @dataclass(frozen=True, slots=True)
 class PairFigures:
-    """A table of two columns: a line for every cell, row by row."""
+    """A cross-tabulation of two columns, with one line for every cell."""
 
     names: tuple[str, str]
     rows: tuple[str, ...]
@@ -87,9 +87,10 @@ class PairFigures:
 def row_count(
     tables: Sequence[Table], counts: Sequence[Array], spread: Spread, public: int | None
 ) -> RowCount:
-    """Return the number of rows: every table adds up to it, the smaller ones more closely.
+    """Return the number of rows, as a weighted mean of the totals of all tables.
 
-    ``public`` is that number where it is a public fact.
+    Tables with fewer cells have less noise in their total, and more weight. ``public`` is
+    the number of rows if it is public.
     """
     if public is not None:
         return RowCount(float(public), 0.0, (0.0,) * len(tables))
@@ -102,9 +103,9 @@ def row_count(
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """What the counts of one table are compared with: the number of rows, and the noise.
+    """The number of rows and the noise, for estimates from the counts of one table.
 
-    ``part`` is by how much the total of this table counts in the number of rows.
+    ``part`` is the weight of this table's total in the number of rows.
     """
 
     rows: RowCount
@@ -112,7 +113,7 @@ class Basis:
     spread: Spread
 
     def share(self, count: float, cells: int = 1) -> IntervalEstimate:
-        """Return the share of the rows that some cells of the table hold."""
+        """Return the share of the rows in some cells of the table, given their count."""
         rows, spread = self.rows, self.spread
         n = max(rows.value, 1.0)
         share = min(max(count / n, 0.0), 1.0)
@@ -127,7 +128,7 @@ class Basis:
         return IntervalEstimate.around(count / n, reach, 0.0, 1.0)
 
     def line(self, label: str, count: float, cells: int = 1) -> LevelLine:
-        """Return how many rows some cells of the table hold, and their share."""
+        """Return the number and the share of the rows in some cells of the table."""
         if cells == 1:
             reach = self.spread.reach_of_one(1.0, 0.0)
         else:
@@ -139,7 +140,7 @@ class Basis:
 def level_figures(
     cells: LevelCells | TruthCells, counts: Array, basis: Basis
 ) -> LevelFigures:
-    """Return a line for every level of a column."""
+    """Return the estimates for every level of a column."""
     lines = (
         basis.line(label, float(count))
         for label, count in zip(cells.labels, counts, strict=True)
@@ -148,7 +149,7 @@ def level_figures(
 
 
 def pair_figures(table: Table, counts: Array, basis: Basis) -> PairFigures:
-    """Return a line for every pair of cells."""
+    """Return the estimates for every pair of cells."""
     first, second = table.parts
     grid = counts.reshape(table.shape)
     lines = tuple(
@@ -163,11 +164,11 @@ def pair_figures(table: Table, counts: Array, basis: Basis) -> PairFigures:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KnownCounts:
-    """Counts of known values, in cells from below the bins to above them.
+    """Counts of values that are not missing: below the bins, in each bin, and above them.
 
-    They are adjusted so that they add up to how many values are known, which all tables
-    together tell more closely. ``variance`` is that of a count before, ``of_total`` that
-    of their number.
+    The counts are adjusted to add up to ``total``, the number of values that are not
+    missing, which is estimated more precisely from all tables together. ``variance`` is the
+    noise variance of a count before the adjustment, ``of_total`` that of ``total``.
     """
 
     counts: Array
@@ -178,7 +179,7 @@ class KnownCounts:
 
     @classmethod
     def of(cls, cells: NumberCells, counts: Array, basis: Basis) -> "KnownCounts":
-        """Subtract missing values from the number of rows, and adjust."""
+        """Return the counts, adjusted to the number of rows minus the missing values."""
         known, missing = counts[:-1], float(counts[-1])
         rows, variance = basis.rows, basis.spread.variance
         total = max(rows.value - max(missing, 0.0), 1.0)
@@ -189,27 +190,27 @@ class KnownCounts:
         return cls(adjusted, middles, variance, total, of_total)
 
     def variance_of_mean(self, values: Array) -> float:
-        """Return what noise adds to the variance of a mean of values, one per cell.
+        """Return the noise variance of a mean of values that are given per cell.
 
-        The values are deviations from that mean.
+        ``values`` are deviations from this mean.
         """
         middle = float(values.mean())
         own = self.variance * float(((values - middle) ** 2).sum())
         return (own + middle**2 * self.of_total) / self.total**2
 
     def mean(self, values: Array) -> float:
-        """Return the mean of values, one per cell."""
+        """Return the mean of values that are given per cell."""
         return float(self.counts @ values) / self.total
 
     def variance_up_to(self, cells: int) -> float:
-        """Return what noise adds to the variance of the share in the first cells."""
+        """Return the noise variance of the share of values in the first cells."""
         part = cells / len(self.counts)
         own = self.variance * cells * (1 - part)
         return (own + part**2 * self.of_total) / self.total**2
 
 
 def number_figures(cells: NumberCells, counts: Array, basis: Basis) -> NumberFigures:
-    """Return the description of a column from its bins."""
+    """Return the estimates for a numeric column, from the counts of its bins."""
     known = KnownCounts.of(cells, counts, basis)
     spread, of_known = basis.spread, RowCount(known.total, known.of_total, ())
     beyond = Basis(of_known, 0.0, spread).share(float(counts[0] + counts[-2]), 2)
@@ -229,11 +230,12 @@ def number_figures(cells: NumberCells, counts: Array, basis: Basis) -> NumberFig
 def moments(
     known: KnownCounts, edges: Array, spread: Spread
 ) -> tuple[IntervalEstimate, IntervalEstimate]:
-    """Return mean and standard deviation of values clamped to the bins.
+    """Return the mean and standard deviation of values clipped to the bins.
 
-    No value is farther from the middle of its bin than half its width: neither is the mean,
-    and by the triangle inequality neither is the deviation. Ends are that much wider.
-    Everything is in halves of the range, because doubles may not hold its square.
+    A value differs from the middle of its bin by at most half the width of the bin. The
+    interval of the mean is widened by the mean of these half-widths and, by the triangle
+    inequality, that of the standard deviation by their root mean square. All computations
+    are in units of half the range, because the square of the range may overflow.
     """
     low, high = float(edges[0]), float(edges[-1])
     middle, unit = low / 2 + high / 2, high / 2 - low / 2
@@ -261,7 +263,7 @@ def moments(
 def quantiles(
     known: KnownCounts, cells: NumberCells, spread: Spread
 ) -> tuple[tuple[float, IntervalEstimate], ...]:
-    """Return quantiles with intervals that are read off the distribution function."""
+    """Return quantiles with intervals from the estimated distribution function."""
     raw = np.cumsum(known.counts) / known.total
     rising = np.asarray(isotonic_regression(raw[:-1], y_min=0.0, y_max=1.0))
     found = []
@@ -277,7 +279,7 @@ def quantiles(
 
 
 def bin_at(cells: NumberCells, rising: Array, share: float) -> tuple[float, float]:
-    """Return the ends of the bin in which a share of the values is reached."""
+    """Return the ends of the bin that contains a quantile."""
     edges = cells.shown_edges
     place = int(np.searchsorted(rising, min(max(share, 0.0), 1.0)))
     if place == 0:
@@ -291,10 +293,10 @@ def bin_at(cells: NumberCells, rising: Array, share: float) -> tuple[float, floa
 
 
 def quantile_at(cells: NumberCells, rising: Array, share: float) -> float:
-    """Return where a share of the values is reached, inside of its bin.
+    """Return a quantile, interpolated within its bin.
 
-    For whole numbers it is one of them: the middle of a bin that holds one, and
-    otherwise the next.
+    For whole numbers the result is a whole number: the middle of a bin with a single
+    number, and otherwise the nearest number.
     """
     edges = cells.shown_edges
     place = int(np.searchsorted(rising, share))
@@ -311,7 +313,7 @@ def quantile_at(cells: NumberCells, rising: Array, share: float) -> float:
 
 
 def histogram(cells: NumberCells, counts: Array, basis: Basis) -> tuple[LevelLine, ...]:
-    """Return bins side by side taken together, so that few are shown."""
+    """Return a histogram in which adjacent bins are merged, so that there are few bins."""
     edges, inner = cells.shown_edges, counts[1:-2]
     step = next(k for k in (1, 2, 4, 5, 10, 20) if cells.bins <= k * MOST_SHOWN_BINS)
     lines = []

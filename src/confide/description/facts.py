@@ -1,6 +1,6 @@
-"""Facts of a description for the schema: rows, shares of levels, typical ranges.
+"""Facts from a description for the schema: rows, shares of levels, typical ranges.
 
-Plans use it, and a fit where it decides whether ranges are worth their price.
+Plans use these facts. Fits use them to decide whether private ranges are worth their cost.
 """
 
 import math
@@ -19,7 +19,7 @@ STEPS = 10**DIGITS
 def with_typical_facts(
     schema: Schema, found: Description
 ) -> tuple[Schema, Mapping[str, Any]]:
-    """Return the schema with the estimated facts, also as facts of a purchase."""
+    """Return the schema with the estimated facts, and these facts by column."""
     figures = {one.name: one for one in found.figures}
     rows = max(1, round(found.rows.value))
     facts: dict[str, Any] = {"rows of the table": rows}
@@ -37,20 +37,20 @@ def with_typical_facts(
 def _told(part: Any, one: LevelFigures | NumberFigures) -> tuple[Any, Any]:
     if isinstance(one, NumberFigures):
         return _with_typical(part, one)
-    # an undeclared value has a share of its own where the column has a level for it
+    # Undeclared values have a share of their own if the column has a level for them.
     count = one.levels + bool(getattr(part, "other", False))
     shares = [max(line.share.value, 0.0) for line in one.lines[:count]]
     excess = max(sum(shares), 1.0)
     if not part.levels:
         yes = round(shares[1] / (sum(shares) or 1.0), DIGITS)
         return replace(part, share=yes), yes
-    # rounded down, so that together they are no more than 1
+    # Shares are rounded down, so that their sum is at most 1.
     shares = [math.floor(share / excess * STEPS) / STEPS for share in shares]
     return replace(part, share=tuple(shares)), tuple(shares)
 
 
 def _with_typical(part: Any, one: NumberFigures) -> tuple[Any, Any]:
-    """Describe where four in five values lie, inside of the limits."""
+    """Set the typical range from the 10 % and 90 % quantiles, within the limits."""
     if not hasattr(part, "typical"):
         return part, None
     held = {share: found.value for share, found in one.quantiles}

@@ -12,7 +12,7 @@ from confide.mechanisms.ranges.read_range import CountNoise
 
 @dataclass(frozen=True, slots=True)
 class IntervalEstimate:
-    """A number with an interval around it."""
+    """An estimate with its interval."""
 
     value: float
     lower: float
@@ -22,7 +22,7 @@ class IntervalEstimate:
     def around(
         cls, value: float, reach: float, least: float = -math.inf, most: float = math.inf
     ) -> "IntervalEstimate":
-        """Return an interval of given half-widths within public bounds."""
+        """Return an estimate with an interval of a given half-width, within its bounds."""
         mid = float(min(max(value, least), most))
         return cls(mid, max(mid - reach, least), min(mid + reach, most))
 
@@ -31,7 +31,8 @@ class IntervalEstimate:
 class Spread:
     """The noise on every count, and the confidence level.
 
-    ``sharp`` noise is Laplace's: one of it has longer tails than a normal error.
+    ``sharp`` states whether the noise is Laplace noise, which has heavier tails than a
+    normal error.
     """
 
     noise: CountNoise
@@ -53,7 +54,7 @@ class Spread:
         return self.normal * math.sqrt(max(variance, 0.0))
 
     def reach_of_one(self, factor: float, variance: float) -> float:
-        """Return the half-width for a noise times a factor plus a normal error."""
+        """Return the half-width for one noise value times a factor, plus a normal error."""
         if not self.sharp:
             return self.reach(variance + factor**2 * self.variance)
         scale = factor * self.noise.scale
@@ -63,7 +64,7 @@ class Spread:
 
 
 def laplace_and_normal(chance: float, scale: float, deviation: float) -> float:
-    """Return the size that Laplace plus normal noise exceeds with this probability."""
+    """Return the two-sided quantile of Laplace plus normal noise for a tail probability."""
     if deviation <= 1e-6 * scale:
         return scale * math.log(1 / chance)
     ratio = deviation / scale

@@ -1,4 +1,4 @@
-"""A description as one self-contained HTML page, and for notebooks."""
+"""HTML of descriptions: a self-contained page, and a table for notebooks."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ TEMPLATE = "description.html.jinja"
 
 
 def description_page(found: Description, version: str = "") -> str:
-    """Return a self-contained page: the guarantee first, then every column."""
+    """Return a self-contained HTML page, with the guarantee followed by every column."""
     return render(TEMPLATE, {**_content(found), "whole": True, "version": version})
 
 
 def notebook_table(found: Description) -> str:
-    """Return the figures alone, for a notebook."""
+    """Return the HTML of the estimates only, for a notebook."""
     return render(TEMPLATE, {**_content(found), "whole": False, "version": ""})
 
 

@@ -72,9 +72,9 @@ RangeUse = Literal["private", "public"]
 
 @dataclass(frozen=True, slots=True)
 class DescriptionPlan:
-    """The counts of a description and their cost, from public facts alone.
+    """The planned counts of a description and their cost, from public facts only.
 
-    ``schema`` is as declared; ``pairs`` are the parts that are counted together.
+    ``schema`` is the declared schema. ``pairs`` are the pairs of columns to cross-tabulate.
     """
 
     schema: Schema
@@ -92,7 +92,7 @@ class DescriptionPlan:
         return (*self.schema.columns, self.schema.target)
 
     def tables(self, schema: Schema, rows: int | None) -> tuple[Table, ...]:
-        """Return what is counted, with the ranges of a schema."""
+        """Return the tables to count, with bins for the ranges of a schema."""
         about = self.schema.rows if rows is None else rows
         bins = bin_count(self.price.tables, about)
         singles = (self._cells(schema, part, bins) for part in self.parts)
@@ -103,7 +103,7 @@ class DescriptionPlan:
         return (*singles, *pairs)
 
     def count(self, rows: TableRows) -> Counted:
-        """Sweep over the rows; a table that must be rejected is rejected here."""
+        """Count the rows in one pass, and raise if the table cannot be described."""
         known = rows.known if self.count_is_public else None
         found = rows.count(self.queries, self.tables(self.schema, known))
         if self.count_is_public:
@@ -112,13 +112,13 @@ class DescriptionPlan:
 
     @property
     def count_is_public(self) -> bool:
-        """Whether the relation takes the number of rows for public."""
+        """Whether the number of rows is public under the neighbour relation."""
         return self.neighbours is Neighbours.REPLACE_ONE
 
     def release(
         self, rows: TableRows, counted: Counted, entropy: Entropy, level: float
     ) -> Description:
-        """Buy ranges, sweep again for bins inside of them, and publish all counts."""
+        """Estimate ranges, count again with bins inside them, and release all counts."""
         public = counted.rows if self.count_is_public else None
         schema, bought, tables = self.schema, None, counted.cells
         if self.queries:
@@ -155,7 +155,7 @@ def describe(
     ledger: LedgerSetting = None,
     random_state: RandomState = None,
 ) -> Description:
-    """Release the first table of a paper: descriptive statistics, column by column.
+    """Release descriptive statistics of every column under differential privacy.
 
     Parameters
     ----------
@@ -165,35 +165,35 @@ def describe(
     schema : Schema
         The columns to describe, and the target.
     budget : Pure, Approx or Zcdp
-        What everything together may cost.
+        Budget of the whole description.
     pairs : list of pairs of names, optional
         Pairs of columns to cross-tabulate, such as [("age", "region")].
     ranges : {"private", "public"}, default="private"
-        Whether ranges of numbers are estimated first, unless the schema declares that its
-        own are public; "public" uses the limits of the schema unchanged.
+        "private" first estimates the ranges of numeric columns, except for ranges that the
+        schema declares to be public. "public" uses the limits of the schema unchanged.
     neighbours : {"add-remove", "replace-one"}, optional
-        The relation to protect; by default "add-remove".
+        Neighbour relation to protect; by default "add-remove".
     level : float, default=0.95
         Confidence level of each interval.
     ledger : Ledger, str or Path, optional
-        Ledger to charge, under the name of the schema.
+        Ledger to charge, with the name of the schema as the dataset.
     random_state : int or generator, optional
         A seed makes the release repeatable and NOT private.
 
     Returns
     -------
     Description
-        Estimates with intervals, and a schema with ranges that later fits use at no
+        Estimates with intervals, and a schema with ranges that later fits can use at no
         further cost.
 
     Raises
     ------
     InvalidParameter
-        A setting is not valid, or ranges are public where a column has no limits.
+        A setting is not valid, or ``ranges`` is "public" and a column has no limits.
 
     Examples
     --------
-    One in five of 4,000 people smokes, and the private share is close to it:
+    One in five of 4,000 people smokes. The private estimate is close to this share:
 
     >>> import numpy as np, pandas as pd
     >>> from confide import Boolean, Pure, Schema, Target, describe
@@ -240,7 +240,7 @@ def plan_description(
     ranges: RangeUse = "private",
     neighbours: NeighbourSetting = None,
 ) -> DescriptionPlan:
-    """Check what is asked for and calibrate its noise; nothing is read."""
+    """Check the settings and calibrate the noise, without reading data."""
     price = check_budget(budget)
     if not isinstance(schema, Schema):
         raise InvalidParameter("schema", "a Schema", type(schema).__name__)
@@ -260,7 +260,7 @@ def plan_description(
     ]
     if endless:
         raise InvalidParameter(
-            "ranges", f"'private' where columns have no limits: {endless}", ranges
+            "ranges", f"'private' for columns without limits: {endless}", ranges
         )
     tables = len(parts) + len(together)
     each = row_budget(price, schema.rows_per_person)
@@ -286,7 +286,7 @@ def plan_description(
 
 
 def _counts_of(rows: TableRows, counted: Counted, tables: tuple[Table, ...]) -> list[Array]:
-    """Return the counts of all tables; sweep again for those that have other bins."""
+    """Return the counts of all tables, with another pass for tables with new bins."""
     moved = [
         place
         for place, (before, after) in enumerate(zip(counted.cells, tables, strict=True))
@@ -323,7 +323,7 @@ def _figures(
     level: float,
     public: int | None,
 ) -> Description:
-    """Turn noisy counts into estimates: post-processing."""
+    """Compute the estimates from the noisy counts, as post-processing."""
     spread = Spread(plan.price.tables, level, plan.price.pure)
     rows = row_count(tables, noisy, spread, public)
     figures: list[LevelFigures | NumberFigures] = []
@@ -350,7 +350,7 @@ def _figures(
 
 
 def _with_purchases(found: Description, name: str, entry: str) -> Schema:
-    """Return the schema for later fits, which says what of it was bought."""
+    """Return the schema for later fits, with a record of the facts that were estimated."""
     narrow, promise = found.schema, found.guarantee
     price = str(promise.budget)
     price = price if promise.private else f"{price}, NOT PRIVATE, a seed was used"
@@ -365,7 +365,7 @@ def _with_purchases(found: Description, name: str, entry: str) -> Schema:
 
 
 def description_hash(found: Description) -> str:
-    """Return the SHA-256 of the figures of a description, in hexadecimal."""
+    """Return the SHA-256 hash of the estimates of a description, in hexadecimal."""
     lines = [
         (line.column, line.statistic, line.of, repr(line.estimate.value))
         for line in found.lines()

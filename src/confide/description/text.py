@@ -29,7 +29,7 @@ NAMES |= {0.75: "75 % quantile", 0.9: "90 % quantile"}
 
 @dataclass(frozen=True, slots=True)
 class ShownLine:
-    """A line of the table: what it is, the figure, its interval, and a share to draw."""
+    """A line of the table: label, value, interval, and a share to draw as a bar."""
 
     label: str
     value: str
@@ -39,7 +39,7 @@ class ShownLine:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The lines of one column under its name; ``bars`` are the bins of a histogram."""
+    """The name and the lines of one column; ``bars`` are the bins of a histogram."""
 
     name: str
     note: str
@@ -48,17 +48,17 @@ class Group:
 
 
 def percent(value: float) -> str:
-    """Return a share in percent, with as many digits as noise leaves."""
+    """Return a share in percent, with one decimal."""
     return f"{100 * value:.1f} %"
 
 
 def whole(value: float) -> str:
-    """Return a count."""
+    """Return a count as text."""
     return f"{value:,.0f}"
 
 
 def rows_line(found: Description) -> ShownLine:
-    """Return the number of rows."""
+    """Return the line for the number of rows."""
     rows = found.rows
     if rows.lower == rows.upper:
         return ShownLine("Rows", whole(rows.value), "a public number")
@@ -127,7 +127,7 @@ class ShownPair:
 
 
 def shown_pair(pair: PairFigures) -> ShownPair:
-    """Return the cells of a pair, each with its interval."""
+    """Return the shares of a cross-tabulation as text, each with its interval."""
     kept_columns = [
         j
         for j, _ in enumerate(pair.columns)
@@ -149,7 +149,7 @@ def shown_pair(pair: PairFigures) -> ShownPair:
 
 
 def description_text(found: Description) -> str:
-    """Return guarantee and figures as text."""
+    """Return the guarantee and the estimates as text."""
     every = [rows_line(found)]
     for group in groups(found):
         every.append(ShownLine(group.name, "", group.note))

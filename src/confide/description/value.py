@@ -1,4 +1,4 @@
-"""A description: figures with intervals, their guarantee, a schema for later fits."""
+"""Descriptions: estimates with intervals, their guarantee, and a schema for later fits."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ FRAME_COLUMNS = ("column", "statistic", "of", "estimate", "lower", "upper")
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One figure of a description; ``of`` is its level, bin or quantile."""
+    """One estimate of a description; ``of`` is its level, bin or quantile."""
 
     column: str
     statistic: str
@@ -31,19 +31,19 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """The first table of a paper, as a private release; it contains no data.
+    """Privately released descriptive statistics of a table, without data.
 
-    Use `describe` to make one.
+    Use `describe` to create a description.
 
     Parameters
     ----------
     schema : Schema
-        The schema with the estimated ranges, and with typical values for plans: later fits
-        and plans use it at no further cost.
+        The schema with the estimated ranges, and with typical values for plans. Later fits
+        and plans can use it at no further cost.
     guarantee : Guarantee
-        What the release guarantees.
+        Guarantee of the release.
     events : tuple of Event
-        What the release cost, for a ledger.
+        Privacy events of the release, for a ledger.
     noise : NoiseRecord
         The noise on every count.
     level : float
@@ -82,7 +82,7 @@ class Description:
     hidden: tuple[str, ...] = ()
 
     def lines(self) -> Iterator[Line]:
-        """Yield every estimate in the order of the schema, pairs last.
+        """Yield every estimate in the order of the schema, with pairs last.
 
         Yields
         ------
@@ -105,7 +105,7 @@ class Description:
                     yield Line(name, "share", line.label, line.share)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a line for every estimate, with its interval.
+        """Return a data frame with one row for every estimate and its interval.
 
         Returns
         -------
@@ -124,7 +124,7 @@ class Description:
         Returns
         -------
         dict
-            Guarantee, noise and all estimates.
+            The guarantee, the noise and all estimates.
         """
         lines = [
             dict(
@@ -146,7 +146,7 @@ class Description:
         }
 
     def summary(self) -> str:
-        """Return guarantee and estimates as text.
+        """Return the guarantee and the estimates as text.
 
         Returns
         -------
@@ -156,12 +156,12 @@ class Description:
         return description_text(self)
 
     def to_html(self) -> str:
-        """Return a self-contained page.
+        """Return a self-contained HTML page.
 
         Returns
         -------
         str
-            HTML that loads nothing from elsewhere.
+            HTML that loads no other files.
         """
         return description_page(self)
 

@@ -1,6 +1,7 @@
-"""scikit-learn estimators: thin shells over the mechanisms.
+"""scikit-learn estimators: thin wrappers around the mechanisms.
 
-Modules are imported when one of their names is first used: the catalogue alone is light.
+A module is imported when one of its names is first used, so importing the catalogue alone
+is fast.
 """
 
 from typing import TYPE_CHECKING

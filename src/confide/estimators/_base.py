@@ -1,8 +1,8 @@
-"""Common ground of the estimators: read, bound, calibrate, release, report.
+"""Base class of the estimators: read, bound, calibrate, release and report.
 
-The order of work is the order of trust. Parameters are checked first; then types, shapes
-and finiteness; noise and ridge are calibrated from public facts; and only when nothing
-can be refused any more are rows summed and noise drawn.
+All checks come before any computation on the rows. Parameters are checked first, then
+types, shapes and finiteness. Noise and ridge are calibrated from public facts. Rows are
+summed and noise is drawn only after the last check that can raise an error.
 """
 
 from abc import ABC, abstractmethod
@@ -75,13 +75,13 @@ BOUNDS = {
     "slope_bound": "It bounds the slope of the loss; steeper slopes are clipped.",
     "coef_norm": "It bounds the length of the coefficient vector.",
 }
-"""Public bounds that a user may set, and their purpose."""
+"""Public bounds that a user may set, with their purpose for error messages."""
 
 
 class PrivateLinearModel(
     SummaryMethods, InferenceMethods, ResponseMethods, ScoredModel, SklearnHabits, ABC
 ):
-    """Common ground of the estimators; not for direct use."""
+    """Abstract base class of the estimators."""
 
     budget: Budget | None
     schema: Schema | None
@@ -103,20 +103,20 @@ class PrivateLinearModel(
 
     @abstractmethod
     def _rule(self, schema: Schema | None) -> TargetRule:
-        """Return what the model makes of its target, by a schema if there is one."""
+        """Return the rule for reading the target, using the schema if there is one."""
 
     def _units(self, schema: Schema | None) -> tuple[float, float]:
-        """Return the size of the objective's unit and its origin, in the user's units."""
+        """Return the unit and the origin of the linear predictor, in the user's units."""
         return 1.0, 0.0
 
     @property
     def schema_(self) -> Schema | None:
-        """The schema, with the ranges that the fit estimated."""
+        """The schema, including the ranges that the fit estimated."""
         check_is_fitted(self, "release_")
         return self._schema
 
     def _spec(self) -> FitSpec:
-        """Check every parameter that needs no data, and return what the fit is made of."""
+        """Check all parameters without reading data, and return the settings of the fit."""
         budget = check_budget(self.budget)
         mechanism = self._mechanism()
         intervals = Intervals.read(self.intervals)
@@ -184,7 +184,7 @@ class PrivateLinearModel(
         return isinstance(self.l2, str) and self.l2 == "auto"
 
     def _read(self, spec: FitSpec, X: Any, y: Any, sample_weight: Any = None) -> Reading:
-        """Read a table and remember its columns, as scikit-learn does."""
+        """Read a table and store its column names and count, as scikit-learn does."""
         check = partial(validate_data, self, reset=True, ensure_min_samples=0)
         reading = reading_of(spec, X, y, check, sample_weight)
         self.n_features_in_ = reading.width
@@ -196,7 +196,7 @@ class PrivateLinearModel(
         return reading
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any = None) -> PreparedFit:
-        """Check everything and calibrate; afterwards a fit only charges and releases."""
+        """Run all checks and calibrate, so that only charge and release remain."""
         spec = self._spec()
         if sample_weight is not None:
             cap = read_weight_cap(self, spec.schema)
@@ -235,9 +235,9 @@ class PrivateLinearModel(
         return self
 
     def rehearse(self, X: Any, y: Any = None) -> DryRun:
-        """Return the guarantee of a fit on this table; nothing is spent or drawn.
+        """Return the guarantee that a fit on this table would have, at no cost.
 
-        Whatever a fit would refuse is refused here as well.
+        All checks of `fit` are made, but no noise is drawn and no ledger is charged.
 
         Parameters
         ----------
@@ -250,7 +250,7 @@ class PrivateLinearModel(
         -------
         DryRun
             The ``guarantee`` of the fit, the ``dataset`` that a ledger would charge, and
-            the ``labels`` that would be read off the target.
+            the ``labels`` that would be read from the target.
 
         Examples
         --------
@@ -262,7 +262,7 @@ class PrivateLinearModel(
         >>> str(found.guarantee.budget), str(found.guarantee.status)
         ('ε = 1', 'PROVED')
 
-        A fit on this table would be proved to be 1-differentially private.
+        A fit on this table would be provably 1-differentially private.
         """
         ready = clone(self)._prepare(X, y)  # noqa: SLF001
         task, guarantee = ready.task, self._assuming(ready.calibration.guarantee)
@@ -274,35 +274,36 @@ class PrivateLinearModel(
     def calibrated(self, rows: int) -> CalibratedFit:
         """Calibrate a fit for a number of rows, before any table is read.
 
+        The model needs a schema, which must declare the labels of a classifier.
+
         Parameters
         ----------
         rows : int
-            Number of rows. It matters only where it is public (replace-one).
+            Number of rows. Used only under replace-one neighbours, where it is public.
 
         Returns
         -------
         CalibratedFit
-            Noise and ridge of the fit. It takes a schema, with declared labels where the
-            target has any.
+            Noise and ridge of the fit.
         """
         spec = self._spec()
         if spec.schema is None:
             raise InvalidParameter(
-                "schema", "set: without a table a fit is calibrated from its schema", None
+                "schema", "set, because a fit without a table is calibrated from it", None
             )
         task = spec.target.spec(TargetInfo())
         found = spec.calibrate(task, len(spec.schema.features), rows)
         return CalibratedFit(spec, task, found)
 
     def offers_intervals(self) -> bool:
-        """Whether a fit with these settings could release intervals as well.
+        """Return whether a fit with these settings could release intervals as well.
 
         Only public facts are used, and nothing is calibrated.
 
         Returns
         -------
         bool
-            True where ``intervals=True`` would be accepted.
+            True if ``intervals=True`` would be accepted.
         """
         try:
             trial = clone(self).set_params(intervals=True, ledger=None)
@@ -317,15 +318,15 @@ class PrivateLinearModel(
     def adopt(self, release: Release, charge_entry: Charge | None = None) -> Any:
         """Attach a release of the same coefficients with a weaker guarantee.
 
-        A search fits many models and pays once; the guarantee of its winner covers all of
-        them.
+        A search fits many models for a single charge, so the guarantee of the selected
+        model must cover all of them.
 
         Parameters
         ----------
         release : Release
             The release of this fit, with another guarantee.
         charge_entry : Charge, optional
-            Entry of the ledger with its charge.
+            The charge, as recorded in the ledger.
 
         Returns
         -------
@@ -349,7 +350,7 @@ class PrivateLinearModel(
 
     @property
     def _bounding(self) -> Bounding:
-        """How the rows behind the release were bounded."""
+        """Bounds on the rows that the model was fitted to."""
         norm, intercept = self.row_norm, bool(self.fit_intercept)
         return bounding_of(self.release_, self.schema, norm, fit_intercept=intercept)
 
@@ -363,7 +364,7 @@ class PrivateLinearModel(
         self._set_coefficients(release.value)
 
     def _check_release(self, release: Release) -> None:
-        """Reject a release of another shape or without a guarantee to print."""
+        """Raise an error if the coefficients of a release do not have the right shape."""
         classes = getattr(self, "classes_", (0, 1))
         shape: tuple[int, ...] = (self.n_features_in_ + bool(self.fit_intercept),)
         if len(classes) > 2:
@@ -373,7 +374,7 @@ class PrivateLinearModel(
             raise InvalidParameter("coefficients", f"of shape {shape}", "another shape")
 
     def _set_coefficients(self, value: Array) -> None:
-        """Split a release into slopes and intercept, in the user's units."""
+        """Split released coefficients into slopes and intercepts, in the user's units."""
         bought = self.release_.ranges
         self._schema = self.schema
         if self.schema is not None and bought is not None:
@@ -402,8 +403,7 @@ class PrivateLinearModel(
         Returns
         -------
         Margins
-            A function of a piece of a table, which holds no data and can be sent to
-            workers.
+            A picklable function of a chunk of a table. It contains no data.
         """
         check_is_fitted(self, "release_")
         names = getattr(self, "feature_names_in_", None)
@@ -417,7 +417,7 @@ class PrivateLinearModel(
         )
 
     def _margins(self, X: Any) -> Array:
-        """Return the linear predictor of every row, one column per coding."""
+        """Return the linear predictor of every row, one column per set of coefficients."""
         schema, margins = self.schema_, self.margin_map()
         table = table_to_predict(X, schema=schema is not None)
         if table is not None:
@@ -430,7 +430,7 @@ class PrivateLinearModel(
         return margins.of(features, NO_CASES if schema is None else schema.cases(X))
 
     def _display(self) -> Display:
-        """Return what turns one coding of the release into the lines of the summary."""
+        """Return the map from one set of coefficients to the lines of the summary."""
         schema, height = self.schema_, self._bounding.height
         if schema is not None:
             return self.display_by(schema, height)
@@ -440,26 +440,26 @@ class PrivateLinearModel(
         return display_of_release(self.release_, names, factors)
 
     def _factors(self, schema: Schema | None, columns: int, height: float) -> Array:
-        """Return what turns coefficients of the objective into the user's units."""
+        """Return the factors that convert coefficients to the user's units."""
         factors = np.full(columns + bool(self.fit_intercept), self._units(schema)[0])
         if self.fit_intercept:
             factors[-1] *= height
         return factors
 
     def display_by(self, schema: Schema, height: float) -> Display:
-        """Return the lines of a summary under the ranges of a schema.
+        """Return the map from coefficients to summary lines, for the ranges of a schema.
 
         Parameters
         ----------
         schema : Schema
             Schema whose ranges scale the columns.
         height : float
-            Height of the constant column.
+            Value of the constant column.
 
         Returns
         -------
         Display
-            Names of the lines, and the matrix that turns coefficients into them.
+            Names of the lines, and the matrix that maps coefficients to their values.
         """
         factors, origin = (
             self._factors(schema, len(schema.features), height),

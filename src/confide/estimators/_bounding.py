@@ -1,4 +1,4 @@
-"""Bounds on rows: a public length, or public bounds on their entries."""
+"""Bounds on rows: a public norm, or public bounds on their entries."""
 
 from dataclasses import dataclass
 
@@ -22,23 +22,24 @@ from confide.mechanisms import (
 from confide.mechanisms.base import EntryMechanism
 
 NO_ROW_NORM = (
-    "an array needs row_norm, a public bound on the length of its rows; none was given. "
-    "Longer rows are scaled down to it and noise grows with it, so it must not be read off "
+    "an array needs row_norm, a public bound on the Euclidean length of its rows. Longer "
+    "rows are scaled down to it, and the noise grows with it. It must not be computed from "
     "the rows. If every column lies between -1 and 1, use the square root of the number "
-    "of columns: row_norm=3 for 9 columns. Raw columns, such as an age or an income, are "
-    "best "
-    "declared in a schema (schema=Schema(...)), which takes a DataFrame and scales every "
-    "column by its public range."
+    "of columns: row_norm=3 for 9 columns. It is best to declare raw columns, such as an "
+    "age or an income, in a schema (schema=Schema(...)): fit then takes a DataFrame and "
+    "scales every column by its public range."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Bounding:
-    """A public length of rows, or public bounds on entries; the intercept's height.
+    """Public bounds on rows, and the value of the constant column.
 
-    ``few`` bounds the entries of rows that are bounded by their length already. ``most``
-    is the length, the constant column included, whose records count once where records
-    are weighed; None where they all do.
+    Rows are bounded by ``entries`` or, if that is None, by their Euclidean norm,
+    ``row_norm``. ``height`` is the value of the constant column. ``few`` are additional
+    bounds on the entries of rows that are bounded by norm. If records are weighted by
+    their norm, a record of norm ``most``, including the constant column, has weight 1;
+    otherwise ``most`` is None.
     """
 
     row_norm: float
@@ -55,7 +56,7 @@ class Bounding:
         *,
         constant: bool = True,
     ) -> InMemoryRows:
-        """Bound every row; the rows can then only be used by mechanisms."""
+        """Return bounded rows, in a form that only mechanisms can use."""
         height = self.height if constant else 0.0
         if self.entries is not None:
             return bound_entries(features, target, self.entries, height).with_cases(cases)
@@ -65,13 +66,13 @@ class Bounding:
         return rows.with_cases(cases)
 
     def norm(self, columns: int) -> float:
-        """Return how long a row can be, the constant column included."""
+        """Return the largest possible norm of a row, including the constant column."""
         longest = self.row_norm if self.entries is None else self.entries.norm(columns)
         return length_beside(longest, self.height)
 
     @property
     def known(self) -> EntryBounds | None:
-        """Bounds on entries, as far as there are any."""
+        """The bounds on entries, or None."""
         return self.entries or self.few
 
 
@@ -83,9 +84,9 @@ def bounding_for(
     fit_intercept: bool,
     weighs: bool = False,
 ) -> Bounding:
-    """Return how rows are bounded for a mechanism, from public settings alone.
+    """Return the bounds on rows for a mechanism, from public settings alone.
 
-    ``weighs`` is whether the fit weighs the records of a schema.
+    ``weighs`` is whether records are weighted by their norm if there is a schema.
     """
     kept = mechanism.row_bounds if isinstance(mechanism, EntryMechanism) else None
     if schema is not None:
@@ -104,7 +105,7 @@ def bounding_for(
 def bounding_of(
     release: Release, schema: Schema | None, row_norm: float | None, *, fit_intercept: bool
 ) -> Bounding:
-    """Return how the rows behind a release were bounded."""
+    """Return the bounds on the rows that a release was computed from."""
     norm = 1.0 if schema is not None or row_norm is None else float(row_norm)
     kept = release.row_bounds
     if kept is None or schema is not None:

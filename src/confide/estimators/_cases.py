@@ -9,7 +9,7 @@ from confide.estimators._target import TargetRule
 
 
 def check_offset_of(rule: TargetRule, offset: Column) -> None:
-    """Reject an offset for a model that has none."""
+    """Raise an error if the model does not support an offset."""
     if not rule.takes_offset:
         raise InvalidParameter(
             "[offset]",
@@ -20,7 +20,7 @@ def check_offset_of(rule: TargetRule, offset: Column) -> None:
 
 
 def read_weight_cap(model: Any, schema: Schema | None) -> float:
-    """Return the public cap on weights that are passed beside the table."""
+    """Return the public cap on weights that are passed as ``sample_weight``."""
     if schema is not None:
         raise InvalidParameter(
             "sample_weight",
@@ -32,7 +32,6 @@ def read_weight_cap(model: Any, schema: Schema | None) -> float:
     if cap is None:
         raise MissingPublicBound(
             "sample_weight needs a public cap, because the noise grows with the largest "
-            "possible weight: set weight_cap. Larger weights are clamped to "
-            "it."
+            "possible weight: set weight_cap. Larger weights are clamped to it."
         )
     return check_cap("weight_cap", cap)

@@ -1,4 +1,4 @@
-"""Common ground of the classifiers: labels, codings, predictions and scores."""
+"""Base class of the classifiers: labels, loss, predictions and scores."""
 
 from abc import abstractmethod
 from typing import Any
@@ -28,7 +28,10 @@ from confide.privacy import Neighbours
 
 
 class PrivateClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[misc]
-    """One-vs-rest over a binary loss; two classes need one coding only."""
+    """Base class of classifiers that extend a binary loss by one-vs-rest.
+
+    Two classes need only one set of coefficients.
+    """
 
     classes: Any
     classes_: Any
@@ -37,10 +40,10 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[mi
 
     @abstractmethod
     def _loss(self) -> Loss:
-        """Return the loss of a binary coding."""
+        """Return the binary loss, for a target coded as ±1."""
 
     def _declared(self) -> Any:
-        """Return the public labels; None where they are to be read from the target."""
+        """Return the public labels, or None if they are to be read from the target."""
         declared = self.classes
         if declared is None and self.schema is not None:
             declared = self.schema.target.labels
@@ -53,7 +56,7 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[mi
 
     @property
     def _together(self) -> bool:
-        """Whether three classes or more have one loss."""
+        """Whether three or more classes are fitted with one joint loss."""
         return False
 
     def _rule(self, schema: Schema | None) -> ClassRule:
@@ -68,21 +71,21 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[mi
         self.classes_ = task.classes
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Return the accuracy of predictions. It is NOT private: see `private_score`.
+        """Return the accuracy of the predictions. This is NOT private: see `private_score`.
 
         Parameters
         ----------
         X : table or array
-            Rows to predict. With a schema a data frame, which may hold the target.
+            Rows to predict. With a schema, a data frame, which may include the target.
         y : array, optional
-            Known target; by default the column of ``X`` that the schema names.
+            True labels; by default the target column of ``X``, as named by the schema.
         sample_weight : array, optional
             Weights of the rows.
 
         Returns
         -------
         float
-            Share of correct predictions. Rows without a known target are left out.
+            Share of correct predictions. Rows with a missing target are left out.
         """
         rows, known = self._with_target(X, y)
         return float(super().score(rows, known, sample_weight))
@@ -92,24 +95,25 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[mi
     ) -> Any:
         """Fit the model privately.
 
-        Whatever must be rejected is rejected first; then the ledger is charged; only then
-        are rows summed and noise is drawn.
+        All checks come first. Then the ledger is charged. Only then are rows summed and
+        noise drawn.
 
         Parameters
         ----------
         X : table, path or array
-            With a schema a data frame, a file of CSV or Parquet, several files, or a Dask
-            collection, which holds the target; otherwise an array or data frame of
-            features.
+            With a schema: a data frame, one or several CSV or Parquet files, or a Dask
+            collection, including the target column. Without a schema: an array or data
+            frame of features.
         y : array or str, optional
-            Labels, or the name of their column in a table without a schema. Absent with a
+            Labels, or the name of their column in a table without a schema. Omit it with a
             schema.
         sample_weight : array, optional
-            How much each record counts, from 0 to ``weight_cap``. For arrays; a schema
+            Weight of each record, from 0 to ``weight_cap``. For arrays only; a schema
             declares a column of weights instead.
         holdout : float or Holdout, optional
-            Share of rows to hold out, for example 0.2. A secret coin decides for every row.
-            `holdout_score_` then says how good the model is on them, for the same budget.
+            Share of rows to hold out, for example 0.2. A secret random bit decides for each
+            row. `holdout_score_` is then the score of the model on the held-out rows,
+            within the same budget.
 
         Returns
         -------
@@ -119,18 +123,18 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[mi
         Raises
         ------
         InvalidParameter
-            A setting is wrong.
+            A setting is invalid.
         MissingPublicBound
-            A bound or the labels were not declared, and must not be read off the rows.
+            A bound or the labels were not declared, and must not be taken from the rows.
         InvalidData
-            The table does not fit the schema, or cannot be read.
+            The table does not match the schema, or cannot be read.
         BudgetExceeded
-            The ledger has too little left. Nothing was spent.
+            The budget left in the ledger is too small. Nothing was spent.
         """
         return self._fit(X, y, sample_weight, holdout)
 
     def decision_function(self, X: Any) -> Array:
-        """Score rows by the linear predictor.
+        """Return the linear predictor of every row.
 
         Parameters
         ----------
@@ -140,8 +144,8 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[mi
         Returns
         -------
         ndarray of shape (n_rows,) or (n_rows, n_classes)
-            With two classes one score per row, above 0 for the positive class; otherwise
-            one per class.
+            With two classes, one score per row, which is above 0 if the positive class is
+            predicted. Otherwise one score per class.
         """
         margins = self._margins(X)
         return margins[:, 0] if margins.shape[1] == 1 else margins
@@ -165,31 +169,33 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[mi
         return self.classes_[margins.argmax(axis=1)]
 
     def score_looks(self, classes: int, neighbours: Neighbours) -> tuple[Look, ...]:
-        """Return the counts of a private score, known before the model is fitted.
+        """Return the noisy counts that a private score consists of.
+
+        They are known before the model is fitted.
 
         Parameters
         ----------
         classes : int
             Number of classes.
         neighbours : Neighbours
-            Relation that the score protects.
+            Neighbour relation of the guarantee.
 
         Returns
         -------
         tuple of Look
-            The successive noisy counts.
+            One entry per vector of noisy counts.
         """
         if classes > 2:
             return SeveralClasses(("",) * classes, self._chances).looks(neighbours)
         return TwoClasses((0.0,), "", bool(self._chances)).looks(neighbours)
 
     def score_rule(self) -> ScoreRule:
-        """Return how a private score counts the predictions of this model.
+        """Return the rule by which a private score counts the predictions of this model.
 
         Returns
         -------
         TwoClasses or SeveralClasses
-            The rule, made of public facts alone.
+            The rule, which contains public facts only.
         """
         labels = tuple(str(label) for label in self.classes_)
         if len(labels) > 2:
@@ -200,7 +206,7 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[mi
 
     @property
     def _chances(self) -> str:
-        """How margins of several classes become probabilities; "" where they do not."""
+        """Name of the map from margins to probabilities of several classes, or ""."""
         return ""
 
     def __sklearn_tags__(self) -> Any:

@@ -29,14 +29,14 @@ from confide.privacy import Budget, check_budget
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PairedChunk:
-    """From a piece of a table to private sums of both models; picklable."""
+    """Picklable function that computes private sums of both models for a chunk."""
 
     first: ScoreChunk
     second: ScoreChunk
     rule: PairedLosses
 
     def __call__(self, piece: Any) -> Partial:
-        """Return the sums, and the number of rows with a target or without one."""
+        """Return the sums, and the number of rows including those without a target."""
         target, listed, margins = None, 0, []
         for chunk in (self.first, self.second):
             features, column, listed, table = chunk.split(piece)
@@ -59,27 +59,27 @@ def compare_models(
     random_state: RandomState = None,
     level: float = 0.95,
 ) -> ModelScore:
-    """Release the differences of the scores of two models on the same rows.
+    """Release the differences between the scores of two models on the same rows.
 
-    Differences are the score of the first model minus that of the second. Both models must
-    be of the same kind and have the same target. A classifier without probabilities, such
-    as a support-vector machine, is compared with one that has them by error rates and
-    areas. The guarantee is PROVED (docs/proofs/evaluation.md).
+    A difference is the score of the first model minus that of the second. Both models must
+    be of the same kind and have the same target. If only one of two classifiers predicts
+    probabilities (a support-vector machine does not), they are compared by error rates and
+    areas under the ROC curve. The guarantee is PROVED (docs/proofs/evaluation.md).
 
     Parameters
     ----------
     first : estimator
         Fitted model.
     second : estimator
-        Fitted model; with schemas it may use only columns of the first.
+        Fitted model. With schemas, it may only use columns of the first model.
     X : table, path or Dask collection
         Rows that neither model was fitted on.
     budget : Pure, Approx or Zcdp
-        What the comparison may cost. A larger budget gives shorter intervals.
+        Privacy budget of the comparison. A larger budget gives shorter intervals.
     y : array or str, optional
         Target, or the name of its column, for models without a schema.
     neighbours : {"add-remove", "replace-one"}, optional
-        Relation to protect; by default that of the first model.
+        Neighbour relation of the guarantee; by default that of the first model.
     ledger : Ledger, str or Path, optional
         Ledger to charge, under the name of the schema.
     random_state : int or generator, optional
@@ -129,7 +129,7 @@ def compare_models(
 
 
 def check_same_target(first: Any, second: Any) -> None:
-    """Reject models that read tables differently."""
+    """Raise an error if two models cannot be scored on the same table."""
     schemas = (first.schema_, second.schema_)
     if (schemas[0] is None) != (schemas[1] is None):
         must = "both with a schema, or both without"
@@ -138,7 +138,7 @@ def check_same_target(first: Any, second: Any) -> None:
         return
     aims = [(s.target.column, s.target.labels, s.target.missing) for s in schemas]
     if aims[0] != aims[1]:
-        must = "for one target: the same column, labels and rule for missing ones"
+        must = "for the same target: the same column, labels and rule for missing values"
         apart = next(pair for pair in zip(*aims, strict=True) if pair[0] != pair[1])
         raise InvalidParameter("models", must, f"{apart[0]} and {apart[1]}")
     counts = [schema.rows_per_person for schema in schemas]

@@ -1,4 +1,4 @@
-"""Conventions of scikit-learn: copies, display in notebooks, names of columns."""
+"""scikit-learn conventions: cloning, display in notebooks and feature names."""
 
 import os
 import warnings
@@ -17,20 +17,23 @@ from confide.privacy import Budget, Guarantee
 from confide.privacy.guarantee import ROW_BY_ROW
 
 USUAL_FITS = 6
-"""Five folds and a refit."""
+"""Number of fits of a cross-validation with five folds and a refit."""
 _numbers = count()
 _unbooked: Counter[str] = Counter()
-"""Number of unrecorded fits in this process, by family of copies."""
+"""Number of fits without a ledger in this process, by family of clones."""
 
 
 class SklearnHabits(BaseEstimator):  # type: ignore[misc]
-    """Copies that add up what they spend; names of columns; display in notebooks."""
+    """Mixin for cloning, feature names and display in notebooks.
+
+    Fits without a ledger are counted for a model and all its clones together.
+    """
 
     schema: Schema | None
     n_features_in_: int
 
     def __sklearn_clone__(self) -> Any:
-        """Return an unfitted copy of the same family: what it spends is added up."""
+        """Return an unfitted copy that belongs to the same family of clones."""
         copy = super().__sklearn_clone__()
         if not hasattr(self, "_family"):
             self._family = f"{os.getpid()}-{next(_numbers)}"
@@ -38,7 +41,7 @@ class SklearnHabits(BaseEstimator):  # type: ignore[misc]
         return copy
 
     def _count_unbooked(self, budget: Budget, callers: int) -> None:
-        """Warn, once for all copies of a model, that each of them spends."""
+        """Warn, once per family of clones, that each fit spends budget."""
         family = getattr(self, "_family", None)
         if family is None:
             return
@@ -48,10 +51,10 @@ class SklearnHabits(BaseEstimator):  # type: ignore[misc]
             text = (
                 "copies of this model are being fitted repeatedly, as in "
                 f"cross-validation and grid searches. Each fit spends {budget}. The total "
-                "is that times the number of fits (folds times candidates, plus one for "
-                f"a refit): for five folds and a refit {total}. It is not recorded: pass "
-                "a ledger, which refuses charges beyond a limit, or tune with "
-                "PrivateSearch, which pays once."
+                "is that budget times the number of fits (folds times candidates, plus "
+                f"one for a refit): {total} for five folds and a refit. It is not "
+                "recorded: pass a ledger, which rejects charges beyond a limit, or tune "
+                "with PrivateSearch, which spends its budget only once."
             )
             warnings.warn(text, RepeatedSpending, stacklevel=callers + 1)
 
@@ -61,18 +64,18 @@ class SklearnHabits(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         input_features : None
-            Not used; scikit-learn passes it.
+            Ignored; present for compatibility with scikit-learn.
 
         Returns
         -------
         ndarray of str
-            A name for every column of the design, in the order of ``coef_``.
+            Names of the columns of the design matrix, in the order of ``coef_``.
         """
         names: Any = self._feature_names()
         return np.asarray(names, dtype=object)
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: of a fitted model its summary."""
+        """Return the HTML for notebooks: the summary if the model is fitted."""
         if hasattr(self, "release_"):
             text: str = self.summary()._repr_html_()
             return text
@@ -80,11 +83,11 @@ class SklearnHabits(BaseEstimator):  # type: ignore[misc]
         return shown
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        """Return what a notebook shows, by the kind of text."""
+        """Return the text and HTML for notebooks, by MIME type."""
         try:
             return {"text/plain": repr(self), "text/html": self._repr_html_()}
         except AttributeError:
-            # scikit-learn is set to show text
+            # scikit-learn is configured to display text only.
             return {"text/plain": repr(self)}
 
     def _feature_names(self) -> tuple[str, ...]:
@@ -96,7 +99,7 @@ class SklearnHabits(BaseEstimator):  # type: ignore[misc]
         return tuple(f"x{j}" for j in range(self.n_features_in_))
 
     def _assuming(self, guarantee: Guarantee) -> Guarantee:
-        """Add what is assumed of features: how arrays were made, or what was bought."""
+        """Add the assumptions on the features of an array, or on earlier purchases."""
         schema = self.schema
         for line in (ROW_BY_ROW,) if schema is None else schema.assumptions:
             guarantee = guarantee.assuming(line)

@@ -1,7 +1,7 @@
 """Held-out rows: fit on some rows and score on the others, for one charge.
 
-docs/proofs/evaluation.md#holdout-exact. Every raw row has its own secret random bit,
-drawn before any row is dropped, so no row can affect both the fit and the score.
+Every raw row has its own secret random bit, drawn before any row is dropped, so no row can
+affect both the fit and the score (docs/proofs/evaluation.md#holdout-exact).
 """
 
 from dataclasses import dataclass, replace
@@ -41,37 +41,37 @@ from confide.privacy import Guarantee, Neighbours, row_budget
 
 THEOREM = "evaluation.md#holdout-exact"
 SHARED = "this budget covers the fit together with the score of the rows held out"
-COINS = "coins of SHAKE-256 with a secret key cannot be distinguished from fair ones"
+COINS = "SHAKE-256 with a secret key cannot be distinguished from random bits"
 OPTIMISTIC = (
-    "Rows of one person may be on both sides of the split: the scores are optimistic. "
+    "Rows of one person may be on both sides of the split, so scores are too optimistic. "
     "Name the column that identifies persons: Holdout(share, person=...), or --person."
 )
 LEVEL = 0.95
 RawRows: TypeAlias = tuple[Any, Any, Any]
-"""What a fit takes: a table, its target and the weights of its records, or None."""
+"""Table, target and record weights as passed to a fit; the last two may be None."""
 
 
 @dataclass(frozen=True, slots=True)
 class Holdout:
-    """Share of the rows to hold out of a fit, and which rows stay together.
+    """Share of the rows to hold out of a fit, and an optional grouping by person.
 
-    A secret coin decides for every row, so that fit and score cost one charge
+    A secret random bit decides for each row, so that one charge covers fit and score
     (docs/proofs/evaluation.md#holdout-exact).
 
     Parameters
     ----------
     share : float
-        Share of the rows to score on, from 0.01 to 0.99. A larger one makes the score more
-        precise and the fit less.
+        Share of the rows to score on, from 0.01 to 0.99. A larger share makes the score
+        more precise and the fit less precise.
     person : str, optional
-        Rows with the same value in this column stay together, so that scores are not too
-        optimistic if a person has several rows. For data frames and add-remove neighbours
-        only.
+        Column that identifies persons. All rows of a person are on the same side of the
+        split, so that scores are not too optimistic if a person has several rows. Only for
+        data frames and add-remove neighbours.
 
     Raises
     ------
     InvalidParameter
-        The share is not a number from 0.01 to 0.99, or the person not a name.
+        The share is not a number from 0.01 to 0.99, or ``person`` is not a string.
 
     Examples
     --------
@@ -107,9 +107,9 @@ class Holdout:
         Parameters
         ----------
         value : float or Holdout
-            A share, or settings.
+            A share, or a complete `Holdout`.
         neighbours : Neighbours
-            Relation that the fit protects.
+            Neighbour relation of the fit.
 
         Returns
         -------
@@ -119,15 +119,16 @@ class Holdout:
         Raises
         ------
         InvalidParameter
-            Persons are to stay together under replace-one neighbours, where a replaced row
-            could change sides.
+            A column of persons is given under replace-one neighbours, where a replaced row
+            could move to the other side of the split.
         """
         found = value if isinstance(value, Holdout) else cls(value)
         if found.person is not None and neighbours is Neighbours.REPLACE_ONE:
             raise InvalidParameter(
                 "person of the holdout",
                 "left out under replace-one neighbours: a replaced row may belong to "
-                "another person and change sides, and then changes both fit and score",
+                "another person on the other side of the split, and so change both fit "
+                "and score",
                 found.person,
                 "Fit with neighbours='add-remove'.",
             )
@@ -137,7 +138,7 @@ class Holdout:
 def divide(
     schema: Schema | None, rows: RawRows, held: Holdout, entropy: Entropy
 ) -> tuple[RawRows, RawRows]:
-    """Return the rows to fit on and those held out, with their targets and weights."""
+    """Return the rows to fit on and the held-out rows, with targets and weights."""
     X, y, weights = rows
     coins = PlaceCoins.drawn(float(held.share), entropy)
     table = parted_table(X, None if isinstance(y, str) else y)
@@ -187,9 +188,9 @@ def _divide_parts(
 
 
 def _persons(X: Any, person: str) -> list[str]:
-    """Return who each row belongs to; a missing name is a person of its own."""
+    """Return the person of each row. Rows without a value count as one person."""
     if not isinstance(X, pd.DataFrame) or list(X.columns).count(person) != 1:
-        must = f"a pandas DataFrame with one column {person!r}, which names persons"
+        must = f"a pandas DataFrame with one column {person!r}, which identifies persons"
         held = list(X.columns) if isinstance(X, pd.DataFrame) else type(X).__name__
         raise InvalidParameter("X", must, held)
     cells: AnyArray = np.asarray(as_cells(X[person]), dtype=object)
@@ -198,7 +199,7 @@ def _persons(X: Any, person: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PreparedScore:
-    """A score at no extra cost next to a fit; its rows have been read once."""
+    """Score of held-out rows that have been checked, covered by the charge of the fit."""
 
     rows: ScoredRows
     events: tuple[Event, ...]
@@ -208,7 +209,7 @@ class PreparedScore:
     def of(
         cls, model: Any, ready: PreparedFit, others: RawRows, held: Holdout
     ) -> "PreparedScore":
-        """Read the held-out rows: whatever can be refused is refused here."""
+        """Read the held-out rows and run all checks that can raise an error."""
         spec, task = ready.spec, ready.task
         X, y, _ = others
         named = isinstance(y, str) and spec.schema is not None
@@ -224,12 +225,12 @@ class PreparedScore:
         return cls(rows, joint_events(spec, ready, looks), optimistic)
 
     def joint(self, release: Release) -> Release:
-        """Return the release of the fit, which shares its budget with the score."""
+        """Return the release of the fit, with the joint cost of fit and score."""
         guarantee = release.guarantee.assuming(COINS).assuming(SHARED)
         return replace(release, guarantee=guarantee, events=self.events)
 
     def release(self, model: Any, spec: FitSpec, entropy: Entropy) -> ModelScore:
-        """Count and release; the rows were checked before the charge."""
+        """Count and release the score. The rows were checked before the charge."""
         rule: ScoreRule = model.score_rule()
         split = replace(self.rows.split, schema=model.schema_)
         chunk: ScoreChunk = chunk_of(model, split, rule)
@@ -243,14 +244,14 @@ class PreparedScore:
 
 @dataclass(frozen=True, slots=True)
 class CheckChunk:
-    """Read a piece of held-out rows as a score will; picklable."""
+    """Picklable function that checks a chunk of held-out rows before the charge."""
 
     split: SplitChunk
     read: ReadTarget
     width: int
 
     def __call__(self, piece: Any) -> Partial:
-        """Return the number of rows, or reject a table that cannot be read."""
+        """Return the number of rows, or raise an error if the chunk cannot be read."""
         features, target, listed, table = self.split(piece)
         check_width(features.shape[1], self.width)
         self.read(target, features.shape[0])
@@ -262,7 +263,7 @@ class CheckChunk:
 def joint_events(
     spec: FitSpec, ready: PreparedFit, looks: tuple[Look, ...]
 ) -> tuple[Event, ...]:
-    """Return events that bound the loss of a row, which is in one of the two parts."""
+    """Return events that bound the privacy loss of a row in either part of the split."""
     budget = row_budget(spec.budget, spec.rows_per_person)
     score = noises_for(budget, looks).events
     joint = larger_events(ready.calibration.events, score, budget)
@@ -270,7 +271,7 @@ def joint_events(
 
 
 def joint_guarantee(fit: Guarantee, score: Guarantee) -> Guarantee:
-    """Return the joint guarantee of fit and score, which costs as much as the fit alone."""
+    """Return the joint guarantee of fit and score, for the cost of the fit alone."""
     budget = None if fit.budget is None else score.budget
     found = replace(
         score, budget=budget, theorem=THEOREM, status=fit.status, reason=fit.reason
@@ -283,7 +284,7 @@ def joint_guarantee(fit: Guarantee, score: Guarantee) -> Guarantee:
 def prepare_both(
     model: Any, rows: RawRows, holdout: Any, coins: Entropy | None
 ) -> tuple[PreparedFit, PreparedScore | None]:
-    """Prepare a fit, and where ``coins`` hold rows out the score that goes with it."""
+    """Prepare a fit and, unless ``coins`` is None, the score of the held-out rows."""
     if coins is None:
         return model._prepare(*rows), None  # noqa: SLF001
     spec: FitSpec = model._spec()  # noqa: SLF001

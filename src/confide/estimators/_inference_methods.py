@@ -1,4 +1,4 @@
-"""The toolkit of a regression as methods of a fitted model: nothing is charged."""
+"""Inference methods of fitted models. They charge no budget."""
 
 from collections.abc import Mapping, Sequence
 from copy import copy
@@ -28,14 +28,14 @@ from confide.reporting.effect_scale import Link
 
 
 class InferenceMethods:
-    """Errors, tests, contrasts, ratios and effects of a fitted model.
+    """Standard errors, tests, contrasts, ratios and effects of a fitted model.
 
-    All of it is post-processing of the release: no budget, and no row of the table. Where
-    a model has several sets of coefficients, ``label`` says which class is meant.
+    All results are post-processing of the release: they cost no budget and use no rows.
+    If a model has several sets of coefficients, ``label`` selects the class.
     """
 
     def inference(self: Any, label: Any = None) -> Inference:
-        """Return the toolkit for one released set of coefficients.
+        """Return an `Inference` object for one set of released coefficients.
 
         Parameters
         ----------
@@ -45,7 +45,7 @@ class InferenceMethods:
         Returns
         -------
         Inference
-            Errors, tests, contrasts and ratios of these coefficients.
+            Standard errors, tests, contrasts and ratios of these coefficients.
 
         Raises
         ------
@@ -64,7 +64,7 @@ class InferenceMethods:
         return self._inference_at(self._coding_of(label))
 
     def _inference_at(self: Any, place: int) -> Inference:
-        """Return the distribution of one line of released coefficients."""
+        """Return the `Inference` object for one set of coefficients, by index."""
         kept = self.release_.intervals
         value = np.atleast_2d(self.release_.value)[place]
         display = self._display()
@@ -88,15 +88,15 @@ class InferenceMethods:
         return self._dispersion_in_units(law.plain.dispersion)
 
     def _link(self) -> Link:
-        """Return how a prediction follows the linear predictor."""
+        """Return the link function of the model."""
         return "none"
 
     def _dispersion_in_units(self, ratio: float) -> float:
-        """Return the variance of residuals, relative to the one that the model assumes."""
+        """Convert a dispersion from units of the objective to units of the target."""
         return ratio
 
     def _scale_of(self: Any, place: int) -> EffectScale:
-        """Return the scale of the effects of one line of coefficients."""
+        """Return the effect scale of one set of coefficients, by index."""
         schema, classes = self.schema_, list(getattr(self, "classes_", ()))
         outcome = ""
         if classes:
@@ -107,7 +107,7 @@ class InferenceMethods:
         return EffectScale(self._link(), target.column, outcome, target.unit or "")
 
     def _coding_of(self: Any, label: Any) -> int:
-        """Return which line of coefficients a label has."""
+        """Return the index of the set of coefficients for a label."""
         count = len(np.atleast_2d(self.release_.value))
         labels = np.asarray(getattr(self, "classes_", ())).tolist()
         if count == 1:
@@ -125,7 +125,7 @@ class InferenceMethods:
         return labels.index(label)
 
     def _lines(self: Any) -> tuple[Coefficient, ...]:
-        """Return a line for every displayed coefficient of every coding."""
+        """Return one line per displayed coefficient, for all sets of coefficients."""
         count = len(np.atleast_2d(self.release_.value))
         labels, kept = self._row_labels(count), self.release_.intervals
         if kept is None or kept.variant == "published":
@@ -143,7 +143,7 @@ class InferenceMethods:
         return row_facts(getattr(self, "rows_", None), self.schema_)
 
     def _column_tables(self: Any) -> tuple[IntervalTable | None, tuple[WaldTest, ...]]:
-        """Return ratios and tests for a summary, where one set of coefficients has any."""
+        """Return ratios and tests for the summary, if there is one set of coefficients."""
         kept, several = self.release_.intervals, np.ndim(self.release_.value) > 1
         if kept is None or kept.variant == "published" or several:
             return None, ()
@@ -162,8 +162,8 @@ class InferenceMethods:
         Returns
         -------
         pandas.DataFrame
-            Covariances, of sampling and privacy noise together, by names of coefficients;
-            NaN where a coefficient is not identified.
+            Covariances due to sampling error and privacy noise together, labelled by
+            coefficient; NaN if a coefficient is not identified.
         """
         asked = self.inference(label)
         names = list(asked.shown_names)
@@ -180,7 +180,7 @@ class InferenceMethods:
         Returns
         -------
         pandas.Series
-            Standard errors by names of coefficients; NaN where one is not identified.
+            Standard errors by coefficient; NaN if a coefficient is not identified.
         """
         square = np.diag(self.covariance(label=label))
         names = list(self.inference(label).shown_names)
@@ -189,22 +189,22 @@ class InferenceMethods:
     def confidence_intervals(
         self, level: float | None = None, *, simultaneous: bool = False, label: Any = None
     ) -> IntervalTable:
-        """Return the coefficients with intervals of any level.
+        """Return the coefficients with confidence intervals.
 
         Parameters
         ----------
         level : float, optional
             Confidence level; by default that of the fit.
         simultaneous : bool, default=False
-            Whether all intervals hold at once at that level, which makes them longer. The
-            intercept and coefficients that are not identified are left out of that.
+            Whether the level holds for all intervals jointly, which makes them longer. The
+            intercept is then left out.
         label : object, optional
             Class whose coefficients are used, if the model has several sets.
 
         Returns
         -------
         IntervalTable
-            A line for every coefficient. Computed from the release: no budget is spent.
+            One line per coefficient.
 
         Examples
         --------
@@ -232,15 +232,15 @@ class InferenceMethods:
         Parameters
         ----------
         of : str, mapping or sequence of them
-            Columns of the schema or the array; or contrasts as in `contrast`, all of which
-            are tested to be 0.
+            Columns of the schema or array, or contrasts as in `contrast`. The hypothesis
+            is that all of them are 0.
         label : object, optional
             Class whose coefficients are used, if the model has several sets.
 
         Returns
         -------
         WaldTest
-            Statistic, degrees of freedom and p value, which count privacy noise.
+            Statistic, degrees of freedom and p value, which account for privacy noise.
         """
         asked = self.inference(label)
         several = tuple(term_name(self.schema_, one) for one in as_contrasts(of))
@@ -265,19 +265,19 @@ class InferenceMethods:
         Parameters
         ----------
         contrasts : str, mapping or sequence of them
-            Text such as "region=north - region=south" or "10*age - income", or weights by
-            name of coefficient.
+            Text such as "region=north - region=south" or "10*age - income", or a mapping
+            from coefficient names to weights.
         level : float, optional
             Confidence level; by default that of the fit.
         simultaneous : bool, default=False
-            Whether all intervals hold at once at that level.
+            Whether the level holds for all intervals jointly.
         label : object, optional
             Class whose coefficients are used, if the model has several sets.
 
         Returns
         -------
         IntervalTable
-            A line for every contrast.
+            One line per contrast.
         """
         asked = self.inference(label)
         return asked.contrast(contrasts, level, simultaneous=simultaneous)
@@ -290,24 +290,24 @@ class InferenceMethods:
         simultaneous: bool = False,
         label: Any = None,
     ) -> IntervalTable:
-        """Return the factors by which effects multiply the odds, with intervals.
+        """Return odds ratios with intervals.
 
         Parameters
         ----------
         per : {"unit", "range", "deviation"} or mapping, default="unit"
-            Change of a number that a ratio is for, as in `effects`; {"age": 10} is per 10
-            units.
+            Change in a numeric column that a ratio refers to, as in `effects`. For example,
+            {"age": 10} gives ratios per 10 units.
         level : float, optional
             Confidence level; by default that of the fit.
         simultaneous : bool, default=False
-            Whether all intervals hold at once at that level.
+            Whether the level holds for all intervals jointly.
         label : object, optional
             Class whose coefficients are used, if the model has several sets.
 
         Returns
         -------
         IntervalTable
-            A line for every coefficient but the intercept. A ratio of 1 is no effect.
+            One line per coefficient except the intercept. A ratio of 1 means no effect.
 
         Raises
         ------
@@ -341,22 +341,22 @@ class InferenceMethods:
         *,
         simultaneous: bool = False,
     ) -> IntervalTable:
-        """Return the factors by which effects multiply the expected count, with intervals.
+        """Return rate ratios, which are factors on the expected count, with intervals.
 
         Parameters
         ----------
         per : {"unit", "range", "deviation"} or mapping, default="unit"
-            Change of a number that a ratio is for, as in `effects`; {"age": 10} is per 10
-            units.
+            Change in a numeric column that a ratio refers to, as in `effects`. For example,
+            {"age": 10} gives ratios per 10 units.
         level : float, optional
             Confidence level; by default that of the fit.
         simultaneous : bool, default=False
-            Whether all intervals hold at once at that level.
+            Whether the level holds for all intervals jointly.
 
         Returns
         -------
         IntervalTable
-            A line for every coefficient but the intercept. A ratio of 1 is no effect.
+            One line per coefficient except the intercept. A ratio of 1 means no effect.
 
         Raises
         ------
@@ -374,7 +374,7 @@ class InferenceMethods:
         hint = f"See {other}." if own in ("logit", "log") else "See effects()."
         name = type(self).__name__
         if own == "softmax":
-            name = "a multinomial model of three classes or more"
+            name = "a multinomial model of three or more classes"
             hint = "Fit it with multi_class='one-vs-rest', or see effects()."
         raise InvalidParameter(what, f"requested from {model} regression", name, hint)
 
@@ -386,25 +386,25 @@ class InferenceMethods:
         simultaneous: bool = False,
         label: Any = None,
     ) -> IntervalTable:
-        """Return effects of comparable changes of all columns, with intervals.
+        """Return the effects of comparable changes in all columns, with intervals.
 
         Parameters
         ----------
         per : {"range", "unit", "deviation"} or mapping, default="range"
-            Change of a number: over its range, as declared or bought; by one unit; by about
-            a standard deviation, from public facts; or by an amount per column, such as
-            {"age": 10}.
+            Change in a numeric column: its whole range, declared or estimated; one unit;
+            or about a standard deviation, judged from public facts. A mapping such as
+            {"age": 10} sets the amount for each column.
         level : float, optional
             Confidence level; by default that of the fit.
         simultaneous : bool, default=False
-            Whether all intervals hold at once at that level.
+            Whether the level holds for all intervals jointly.
         label : object, optional
             Class whose coefficients are used, if the model has several sets.
 
         Returns
         -------
         IntervalTable
-            A line for every coefficient but the intercept.
+            One line per coefficient except the intercept.
         """
         return self.inference(label).effects(per, level, simultaneous=simultaneous)
 
@@ -415,24 +415,24 @@ class InferenceMethods:
         without: str | Sequence[str] = (),
         label: Any = None,
     ) -> WaldTest:
-        """Compare this model with one that leaves columns out, by a Wald test.
+        """Compare this model with a smaller one, by a Wald test.
 
-        The coefficients of those columns are tested to be 0 in this model. The smaller
-        model need not be fitted, so one charge pays for any number of comparisons.
+        The hypothesis is that the coefficients of the omitted columns are 0 in this model.
+        The smaller model need not be fitted, so comparisons cost no budget.
 
         Parameters
         ----------
         smaller : estimator or Schema, optional
-            A model of the same target with fewer columns, or its schema.
+            A model with the same target and fewer columns, or its schema.
         without : str or sequence of str, default=()
-            Instead of ``smaller``, the columns to leave out.
+            Columns to leave out, instead of ``smaller``.
         label : object, optional
             Class whose coefficients are used, if the model has several sets.
 
         Returns
         -------
         WaldTest
-            A small p value says that the columns are needed.
+            A small p value is evidence that the columns are needed.
         """
         names = [without] if isinstance(without, str) else list(without or ())
         if (smaller is None) == (not names):
@@ -455,26 +455,26 @@ class InferenceMethods:
         strange = [name for name in theirs if name not in mine]
         left = [name for name in mine if name not in theirs]
         if strange or not left or other.target.column != own.target.column:
-            must = f"of the same target {own.target.column!r}, with some of {mine}"
+            must = f"for the same target {own.target.column!r}, with some of {mine}"
             raise InvalidParameter("columns of the smaller model", must, theirs)
         return left
 
     def with_reference(self: Any, **levels: Any) -> Any:
-        """Return the model with the levels of categories compared with others.
+        """Return the model with other reference levels for its categories.
 
         Parameters
         ----------
         **levels : str or None
-            New reference level by name of category, as ``region="north"``; None compares
-            with the average of the levels.
+            New reference level by name of category, as in ``region="north"``. With None,
+            levels are compared with their average.
 
         Returns
         -------
         estimator
-            A copy that shows other contrasts of the same release. Nothing is spent.
+            A copy that reports the same release with other contrasts, at no cost.
         """
         if self.schema is None:
-            must = "used on a model with a schema"
+            must = "left out for a model without a schema"
             raise InvalidParameter("reference", must, levels)
         columns = {column.name: column for column in self.schema.columns}
         used = {column.name for column in self.schema.predictors}
@@ -495,6 +495,6 @@ class InferenceMethods:
 
 
 def _are_sums(names: Sequence[str], asked: Inference) -> bool:
-    """Whether names are contrasts: lines, or with a sign or a factor in between."""
+    """Whether all names are contrasts: coefficients, or expressions with an operator."""
     known = {*asked.lines, *(zero for term in asked.terms.terms for zero in term.zero)}
     return all(name in known or any(sign in name for sign in " *+") for name in names)

@@ -1,4 +1,4 @@
-"""Load a model file: the same estimator with its release, ready to predict."""
+"""Loading of model files: restore a fitted estimator with its release."""
 
 import json
 from datetime import date
@@ -26,15 +26,15 @@ from confide.ledger.chain import anchor_text, read_anchor
 
 CLASS_TYPES = "biufUO"
 EARLIER_CLASSES = "one-vs-rest"
-"""How several classes were fitted in files that do not say."""
+"""Value of ``multi_class`` for files of earlier versions, which do not store it."""
 _MALFORMED = (KeyError, TypeError, ValueError, AttributeError, OverflowError, IndexError)
 
 
 def load_model(path: str | Path) -> Any:
     """Load a fitted model from the file that `save` wrote.
 
-    It predicts and prints exactly as the model that was saved. Ledger and seed are not
-    stored.
+    The loaded model predicts and prints exactly like the saved one. The ledger and the
+    seed are not stored.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def load_model(path: str | Path) -> Any:
     Raises
     ------
     InvalidParameter
-        The file cannot be read, is not a model file, or has a later format.
+        The file cannot be read, is not a model file, or has another format version.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def load_model(path: str | Path) -> Any:
     >>> bool(again.predict([[0.5]]) == model.predict([[0.5]]))
     True
 
-    The file holds all that predictions need, and no row of the table.
+    The file contains everything that predictions need, and no row of the table.
     """
     record = read_record(Path(path))
     try:

@@ -1,4 +1,4 @@
-"""Model files: a release and what is public around it, as JSON without any data."""
+"""Model files: a release and the public settings of its fit, as JSON without data."""
 
 import hashlib
 import json
@@ -48,9 +48,9 @@ PARTS: dict[str, Any] = {
     "selector": SELECTORS,
     "finder": FINDERS,
 }
-"""What a mechanism may be made of, by registry."""
+"""Registries of the components that a mechanism may contain."""
 NOT_STORED = ("budget", "schema", "mechanism", "penalty", "ledger", "random_state")
-"""Parameters that are stored elsewhere in the file, or not at all."""
+"""Parameters that are stored outside ``settings``, or not at all."""
 
 
 def file_content(record: Mapping[str, Any]) -> bytes:
@@ -59,7 +59,7 @@ def file_content(record: Mapping[str, Any]) -> bytes:
     Parameters
     ----------
     record : mapping
-        Content of the file, as plain values.
+        Content of the file, as values that JSON can represent.
 
     Returns
     -------
@@ -72,18 +72,18 @@ def file_content(record: Mapping[str, Any]) -> bytes:
     >>> file_content({"format": "confide-model"})
     b'{\n "format": "confide-model"\n}\n'
 
-    Files are plain text, which people can read and programs compare.
+    The file is plain text that people can read and programs can compare.
     """
     return (json.dumps(record, indent=1, allow_nan=False) + "\n").encode()
 
 
 def kept_text(record: Any) -> str:
-    """Return JSON as a ledger keeps it: in the order of the file, without spaces."""
+    """Return compact JSON with keys in the order of the file, as stored in ledgers."""
     return json.dumps(record, separators=(",", ":"), allow_nan=False)
 
 
 def canonical(record: Any) -> str:
-    """Return JSON in the one form that hashes of releases are taken of."""
+    """Return canonical JSON: compact, with sorted keys, for hashes of releases."""
     return json.dumps(record, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
@@ -98,7 +98,7 @@ def release_hash(release: Release) -> str:
     Returns
     -------
     str
-        Hash of its canonical JSON, in hexadecimal, as ledgers record it.
+        Hash of its canonical JSON, in hexadecimal, as recorded in ledgers.
 
     Examples
     --------
@@ -116,14 +116,14 @@ def release_hash(release: Release) -> str:
 
 
 def enter_release(ledger: Ledger, charge: Charge, model: Any) -> None:
-    """Enter the release of a model for its charge, with the content of its file."""
+    """Record the release of a model under its charge, with the content of its file."""
     ledger.enter(charge, release_hash(model.release_), kept_text(model_record(model)))
 
 
 def model_record(model: Any) -> dict[str, Any]:
-    """Return everything a model file holds."""
+    """Return the content of a model file, as plain values."""
     classes = getattr(model, "classes_", None)
-    # a schema has the names
+    # A schema already contains the names.
     names = None if model.schema else getattr(model, "feature_names_in_", None)
     rows = getattr(model, "rows_", None)
     params = model.get_params(deep=False)
@@ -151,7 +151,7 @@ def model_record(model: Any) -> dict[str, Any]:
 
 
 def release_record(release: Release) -> dict[str, Any]:
-    """Return a release as plain values; budgets and events are exact, as text."""
+    """Return a release as plain values, with exact budgets and events as text."""
     promise = guarantee_record(release.guarantee, budget_record)
     if not promise["reason"]:
         del promise["reason"]
@@ -166,9 +166,10 @@ def release_record(release: Release) -> dict[str, Any]:
 
 
 def release_of(record: Mapping[str, Any]) -> Release:
-    """Return the release that `release_record` describes.
+    """Return the release from a record made by `release_record`.
 
-    Its status is the one in the file, or a lower one if the theorem was downgraded since.
+    The status of its guarantee is the one in the file, or a lower one if the theorem has
+    been downgraded since.
     """
     promise = record["guarantee"]
     guarantee = Guarantee(
@@ -191,7 +192,7 @@ def release_of(record: Mapping[str, Any]) -> Release:
 
 
 def _extras_record(release: Release) -> dict[str, Any]:
-    """Return the fields that only some mechanisms release, by their names in files."""
+    """Return the fields that only some mechanisms release, by their names in the file."""
     parts: dict[str, Any] = {
         "support": release.support,
         "weights": release.weights,
@@ -208,7 +209,7 @@ def _extras_record(release: Release) -> dict[str, Any]:
         intervals = plain(release.intervals)
         intervals["boundary"] = intervals.pop("on_boundary")
         if not release.intervals.plain:
-            # Files without plain laws stay as earlier versions wrote them.
+            # Without plain laws, the file is the same as in earlier versions.
             del intervals["plain"], intervals["of"]
         for law in intervals.get("plain", ()):
             for name in ("alone", "dispersion"):
@@ -219,7 +220,7 @@ def _extras_record(release: Release) -> dict[str, Any]:
 
 
 def _extras_of(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a release that `_extras_record` describes."""
+    """Return the fields of a release from a record made by `_extras_record`."""
     names = ("support", "weights", "retrieved", "ridges", "record_norm")
     fields = {name: _tuples(record[name]) for name in names if name in record}
     if "bounds" in record:
@@ -305,7 +306,7 @@ def budget_record(budget: Any) -> dict[str, str] | None:
 
 
 def budget_of(record: Any) -> Any:
-    """Return the budget that `budget_record` describes."""
+    """Return the budget from a record made by `budget_record`."""
     if record is None:
         return None
     parts = {name: fraction_of(_text(x)) for name, x in record.items() if name != "kind"}
@@ -313,9 +314,9 @@ def budget_of(record: Any) -> Any:
 
 
 def schema_of(record: Any) -> Schema | None:
-    """Return the schema of a model, if it has one.
+    """Return the schema of a model, or None.
 
-    Files of earlier versions do not say how columns share the length of a row.
+    Files of earlier versions do not contain ``share_power``; its former default is used.
     """
     if record is None:
         return None
@@ -323,7 +324,7 @@ def schema_of(record: Any) -> Schema | None:
 
 
 def mechanism_of(record: Any) -> Any:
-    """Return a mechanism by name, or a registered one with its settings."""
+    """Return the name of a mechanism, or an instance if the file has its settings."""
     name, settings = _text(record["name"]), record["settings"]
     if settings is None or name not in MECHANISMS:
         return name
@@ -333,7 +334,7 @@ def mechanism_of(record: Any) -> Any:
 
 
 def _earlier_mpadmm(settings: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Return the settings of mpADMM in files of 0.1, which had both variants in one."""
+    """Return name and settings of mpADMM from version 0.1, which had a single class."""
     kept = {name: value for name, value in settings.items() if name != "noise"}
     if settings["noise"] == "all":
         return "mpadmm-published", kept
@@ -345,12 +346,12 @@ def _earlier_mpadmm(settings: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
 
 
 def penalty_record(penalty: Any) -> dict[str, Any] | None:
-    """Return a penalty by its name, with its settings."""
+    """Return the name and settings of a penalty, as plain values."""
     return None if penalty is None else _tagged(penalty, dict(PENALTIES))
 
 
 def penalty_of(record: Any) -> Any:
-    """Return the penalty that `penalty_record` describes."""
+    """Return the penalty from a record made by `penalty_record`."""
     if record is None:
         return None
     parts = {name: _tuples(part) for name, part in record.items() if name != "kind"}
@@ -358,13 +359,13 @@ def penalty_of(record: Any) -> Any:
 
 
 def _parameter(value: Any) -> Any:
-    """Return a parameter as plain values; a loss by its name, with its settings."""
+    """Return a parameter as plain values; a loss becomes its name and settings."""
     kinds = dict(LOSSES)
     return _tagged(value, kinds) if type(value) in kinds.values() else plain(value)
 
 
 def parameter_of(value: Any) -> Any:
-    """Return the parameter that a file holds."""
+    """Return a parameter from its plain values in a file."""
     if isinstance(value, Mapping) and value.get("kind") in LOSSES:
         parts = {name: part for name, part in value.items() if name != "kind"}
         return LOSSES[value["kind"]](**parts)
@@ -376,7 +377,7 @@ def _tuples(value: Any) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """Return what JSON can hold; of anything else only the name of its type."""
+    """Return a value as JSON can represent it; unsupported objects as their type name."""
     if isinstance(value, Enum):
         return plain(value.value)
     if isinstance(value, np.ndarray | np.generic):
@@ -413,7 +414,7 @@ class _NotStored(Exception):
 
 
 def _settings(part: Any) -> dict[str, Any]:
-    """Return the fields of a mechanism; those that are parts themselves, by their names."""
+    """Return the fields of a mechanism, with its components as nested records."""
     values = {field.name: getattr(part, field.name) for field in fields(part)}
     return {name: _setting(value) for name, value in values.items()}
 
@@ -429,7 +430,7 @@ def _setting(value: Any) -> Any:
 
 
 def _made(kind: Any, settings: Mapping[str, Any]) -> Any:
-    """Return a mechanism, or a part of one, from the record of its fields."""
+    """Return a mechanism, or a component of one, from the record of its fields."""
     return kind(**{name: _made_part(value) for name, value in settings.items()})
 
 

@@ -1,4 +1,4 @@
-"""Predictions for tables that are not in memory, piece by piece."""
+"""Predictions for tables that are not in memory, chunk by chunk."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -27,10 +27,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Margins:
-    """From a piece of a table to the linear predictor of its rows; picklable.
+    """Picklable function that computes the linear predictor of the rows of a chunk.
 
-    ``names`` are the columns that a model without a schema was fitted on, ``width`` how
-    many they are.
+    ``names`` are the columns that a model without a schema was fitted on, if they have
+    names. ``width`` is the number of features.
     """
 
     schema: Schema | None
@@ -41,7 +41,7 @@ class Margins:
     levels: Array
 
     def __call__(self, piece: Any) -> Array:
-        """Return the linear predictor of every row of a piece, one column per coding."""
+        """Return the linear predictor of every row, one column per set of coefficients."""
         if self.schema is not None:
             return self.of(self.schema.compact_design(piece), self.schema.cases(piece))
         if not (isinstance(piece, pd.DataFrame) or is_arrow(piece)):
@@ -50,10 +50,10 @@ class Margins:
         return self.of(read_matrix(frame[list(self.names or frame.columns)]))
 
     def of(self, features: Matrix, cases: Cases = NO_CASES) -> Array:
-        """Return the linear predictor of rows that are read already.
+        """Return the linear predictor of rows that have already been read.
 
-        That of a row does not depend on others, to the last bit: a record in a private
-        score then moves no other record's loss.
+        The result for a row does not depend on other rows, not even in the last bit. In a
+        private score, a record therefore cannot change the loss of another record.
         """
         nothing = np.zeros(features.shape[0])
         rows = self.bounding.enclose(features, nothing, cases, constant=False)
@@ -67,7 +67,10 @@ class Margins:
 
 
 def table_to_predict(X: Any, *, schema: bool) -> PartedTable | None:
-    """Return a table in parts, or None; without a schema every file is in parts."""
+    """Return a table that is read in parts, or None if it is read as a whole.
+
+    Without a schema, every file is read in parts.
+    """
     if not schema and isinstance(X, str | Path) and local_path(X).is_file():
         return open_table(X)
     return parted_table(X, None)
@@ -91,21 +94,21 @@ def margins_in_parts(table: PartedTable, margins: Margins) -> Array:
 def each_piece(
     model: Any, source: str | Path, work: Callable[[pd.DataFrame], T]
 ) -> Iterator[T]:
-    """Apply a function to a large table piece by piece, without holding it in memory.
+    """Apply a function to a large table in chunks, without loading it into memory.
 
     Parameters
     ----------
     model : estimator
-        Fitted model; pieces have the columns that it predicts from.
+        Fitted model. The chunks have the columns that its predictions need.
     source : str or Path
         File or folder of the table.
     work : callable
-        Function of a data frame with some rows, in their order in the table.
+        Function of a data frame with consecutive rows of the table.
 
     Yields
     ------
     object
-        What ``work`` returns for every piece.
+        Result of ``work`` for each chunk.
 
     Examples
     --------
@@ -147,7 +150,7 @@ def each_piece(
 def _columns(
     table: PartedTable, names: tuple[str, ...] | None, width: int
 ) -> tuple[str, ...] | None:
-    """Return which columns to read; None means all, of which there must be enough."""
+    """Return the columns to read, or None for all after checking their number."""
     if names is not None and table.names is not None:
         check_columns(table.names, list(names))
         return names
@@ -156,7 +159,7 @@ def _columns(
 
 
 def check_width(found: int, width: int) -> None:
-    """Reject rows with another number of features than the model was fitted on."""
+    """Raise an error unless rows have as many features as the model was fitted on."""
     if found != width:
         raise InvalidData(
             f"X has {found} features, but the model is expecting {width} features as input."

@@ -23,7 +23,7 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True)
 class Reiterable(Generic[Item]):
-    """Items that are created anew in each iteration, so that none is stored."""
+    """Iterable that creates its items again in each iteration, so that none is stored."""
 
     make: Callable[[], Iterator[Item]]
 
@@ -33,10 +33,10 @@ class Reiterable(Generic[Item]):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PreparedFit:
-    """A prepared fit, ready to be charged and released.
+    """Prepared fit, ready to be charged and released.
 
-    ``counts`` are those that ranges are bought from, None where none are; ``row_count`` is
-    how many rows were read.
+    ``counts`` are the counts of values from which ranges will be estimated, or None.
+    ``row_count`` is the number of rows that were read.
     """
 
     spec: FitSpec
@@ -48,18 +48,18 @@ class PreparedFit:
 
     @property
     def task(self) -> TargetSpec:
-        """What the target asks for."""
+        """Loss and coding of the target."""
         return self.reading.task
 
     @property
     def public_rows(self) -> int | None:
-        """How many rows the table has, where that is public."""
+        """Number of rows of the table if it is public, otherwise None."""
         public = self.spec.neighbours is Neighbours.REPLACE_ONE
         return self.row_count if public else None
 
     @property
     def known_rows(self) -> int | None:
-        """How many rows there are; where that is private, about how many are declared."""
+        """Number of rows if it is public, otherwise the declared approximate number."""
         declared = None if self.spec.schema is None else self.spec.schema.rows
         return declared if self.public_rows is None else self.public_rows
 
@@ -71,9 +71,10 @@ class PreparedFit:
         secret: bool,
         events: tuple[Event, ...] | None = None,
     ) -> Charge:
-        """Charge before anything is drawn; nothing after this may fail because of the data.
+        """Charge the ledger, before any noise is drawn.
 
-        ``events`` are those of a person, where they are not the fit's alone.
+        After the charge, no error may depend on the data. ``events`` are the events of a
+        person if the charge covers more than the fit.
         """
         own = group_events(self.calibration.events, self.spec.rows_per_person)
         return ledger.charge(
@@ -87,7 +88,7 @@ class PreparedFit:
         )
 
     def release(self, entropy: Entropy) -> Release:
-        """Release the coefficients, stated for a person with all their rows."""
+        """Release the coefficients, with the guarantee for all rows of a person."""
         if isinstance(self.calibration, RangesCalibration):
             found = self._release_with_ranges(self.calibration, entropy)
         else:
@@ -97,7 +98,7 @@ class PreparedFit:
     def _release_with_ranges(
         self, calibration: RangesCalibration, entropy: Entropy
     ) -> Release:
-        """Buy ranges, read the rows once more with them, and fit."""
+        """Estimate ranges privately, read the rows again with them, and fit."""
         bought = calibration.buy(self.counts or (), entropy)
         spec = self.spec.with_ranges(bought.ranges)
         again = self.reading.reread(spec, self.row_count)
@@ -108,14 +109,14 @@ class PreparedFit:
 
 @dataclass(frozen=True, slots=True)
 class CalibratedFit:
-    """A fit as far as public facts determine it, before any table is read.
+    """Calibration of a fit from public facts, before any table is read.
 
     Parameters
     ----------
     spec : FitSpec
         Settings of the fit.
     task : TargetSpec
-        How the target is read.
+        How the target is read and coded.
     calibration : Calibration
         Noise, ridge, tolerance and guarantee.
 
@@ -127,7 +128,7 @@ class CalibratedFit:
     >>> str(model.calibrated(rows=1000).calibration.guarantee.budget)
     'ε = 1'
 
-    All of the budget goes into one release, whatever the rows will be.
+    The whole budget is spent on one release, whatever the rows are.
     """
 
     spec: FitSpec
@@ -137,10 +138,10 @@ class CalibratedFit:
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """The guarantee of a fit, the dataset to charge, and the labels read off the target.
+    """Guarantee of a fit, the dataset to charge, and the labels read from the target.
 
-    ``dataset`` is None without a ledger; ``labels`` where they were declared, or where
-    the target is a number.
+    ``dataset`` is None without a ledger. ``labels`` is None if the labels were declared or
+    the target is numeric.
     """
 
     guarantee: Guarantee
@@ -149,11 +150,12 @@ class DryRun:
 
 
 def prepare(spec: FitSpec, reading: Reading, *, target_in_table: bool) -> PreparedFit:
-    """Calibrate and bound the rows; all checks are made here.
+    """Calibrate and bound the rows. All checks that depend on the rows are made here.
 
-    With intervals the number of rows is a public fact that their budget depends on, so rows
-    are bounded first; otherwise the calibration comes first. A table may be empty where the
-    number of rows is private, and without a target in any row: noise is released.
+    The calibration of intervals and ranges may depend on the number of rows, if that is
+    public; rows are then bounded first. Otherwise the calibration comes first. If the
+    number of rows is private, noise is released even for a table without rows or without
+    any known target.
     """
     task = reading.task
     public = spec.neighbours is Neighbours.REPLACE_ONE
@@ -174,7 +176,7 @@ def prepare(spec: FitSpec, reading: Reading, *, target_in_table: bool) -> Prepar
         tasks = coded_rows(rows, task.codings)
         count = rows.table_count
         return PreparedFit(spec, reading, calibration, tasks, row_count=count)
-    # Rows are read again with what is bought: those of now are let go.
+    # Rows are read again with the estimated ranges, so the present ones are not kept.
     names = [query.name for query in spec.possible_queries()]
     by_name = dict(zip(names, counts, strict=True))
     own = [by_name[query.name] for query in calibration.queries]
@@ -184,7 +186,7 @@ def prepare(spec: FitSpec, reading: Reading, *, target_in_table: bool) -> Prepar
 def _enclose(
     spec: FitSpec, reading: Reading
 ) -> tuple[InMemoryRows | PartitionedRows, list[Array]]:
-    """Bound the rows, and count values where ranges may be bought."""
+    """Bound the rows, and count the values of columns whose ranges may be estimated."""
     queries = spec.possible_queries()
     if not queries:
         return reading.enclose(spec.bounding), []
@@ -194,14 +196,15 @@ def _enclose(
 def coded_rows(
     rows: InMemoryRows | PartitionedRows, codings: Sequence[Code]
 ) -> Iterable[Rows]:
-    """Return the rows with every coding in turn; they can be iterated over repeatedly."""
+    """Return a reusable iterable of the rows, once for each coding of the target."""
     return Reiterable(lambda: (rows.with_target(code) for code in codings))
 
 
 def dataset_name(schema: Schema | None, ledger: Any) -> str:
-    """Return the name under which a ledger books; the fit must have one of its own.
+    """Return the dataset name for charges in a ledger, or raise an error if it is unclear.
 
-    It is the schema's, or for data without a schema that of `Ledger.for_dataset`.
+    It is the name of the schema or, for data without a schema, the name given to
+    `Ledger.for_dataset`.
     """
     declared = UNNAMED if schema is None else schema.name
     chosen = ledger.dataset if isinstance(ledger, Ledger) else ""

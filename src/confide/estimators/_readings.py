@@ -1,6 +1,6 @@
-"""Tables as they are read: in memory or in parts, with a target that is understood.
+"""Reading of tables and their targets, in memory or in parts.
 
-If ranges are to be estimated, values are counted in the same sweep, by picklable functions.
+If ranges are to be estimated, values are counted in the same pass over the data.
 """
 
 from collections.abc import Callable, Sequence
@@ -46,13 +46,13 @@ from confide.mechanisms.ranges.read_range import RangeQuery
 
 @dataclass(frozen=True, slots=True)
 class CountCells:
-    """How many values of a table lie in every part of some grids; picklable."""
+    """Picklable function that counts the values of columns in the cells of their grids."""
 
     schema: Schema
     queries: tuple[RangeQuery, ...]
 
     def __call__(self, table: Any, target: Any) -> tuple[Array, ...]:
-        """Count; ``target`` is that of the rows where the table does not hold it."""
+        """Return the counts for each query; ``target`` is None if it is in the table."""
         columns = {column.name: column for column in self.schema.predictors}
         found = []
         for query in self.queries:
@@ -67,19 +67,19 @@ class CountCells:
 
 @dataclass(frozen=True, slots=True)
 class CountChunk:
-    """The counts of a piece of a table: a function that can travel."""
+    """Picklable function that counts the values and the rows of a chunk of a table."""
 
     count: CountCells
 
     def __call__(self, piece: Any) -> Partial:
-        """Count values in the rows that a fit would use; the number of rows comes last."""
+        """Return counts for the rows that a fit would use, and the number of all rows."""
         if isinstance(piece, tuple):
             return *self.count(*piece), np.array(len(piece[0]))
         return *self.count(self.count.schema.kept(piece), None), np.array(len(piece))
 
 
 class RangeTally:
-    """Prepare pieces of a stream, and count their values in the same sweep."""
+    """Function that prepares chunks of a stream and counts values in the same pass."""
 
     def __init__(self, prepare: Prepare, count: CountChunk) -> None:
         self._prepare, self._count, self._lock = prepare, count, Lock()
@@ -87,7 +87,7 @@ class RangeTally:
         self.counts: list[Array] = [np.zeros((q.grid.cells, PARTS)) for q in queries]
 
     def __call__(self, piece: Any) -> InMemoryRows:
-        """Return the rows of a piece; they are checked before anything is counted."""
+        """Return the rows of a chunk, which are checked before values are counted."""
         rows = self._prepare(piece)
         *found, _ = self._count(piece)
         with self._lock:
@@ -95,7 +95,7 @@ class RangeTally:
         return rows
 
     def add(self, found: Sequence[Array]) -> None:
-        """Add counts to those so far."""
+        """Add the counts of a chunk to the totals."""
         pairs = zip(self.counts, found, strict=True)
         self.counts = [whole + part for whole, part in pairs]
 
@@ -106,9 +106,9 @@ PartedTable: TypeAlias = FileTable | BatchSource | DaskTable
 def count_in_parts(
     table: PartedTable, cells: CountCells, *, beside: bool
 ) -> tuple[list[Array], int]:
-    """Return the counts of a table in parts, and of its rows.
+    """Return the counts of values in a table that is read in parts, and its row count.
 
-    ``beside`` it may be its target.
+    ``beside`` is whether the target is separate from the table.
     """
     sources, count = table.sources(cells.schema, target=not beside), CountChunk(cells)
     if table.cluster is None:
@@ -122,32 +122,32 @@ Check: TypeAlias = Callable[..., Any]
 
 
 class Reading(Protocol):
-    """A table whose target is understood; its rows are still to be bounded."""
+    """Protocol of a table whose target has been analysed, before its rows are bounded."""
 
     @property
     def task(self) -> TargetSpec:
-        """What the target asks for."""
+        """Loss and coding of the target."""
         ...
 
     @property
     def width(self) -> int:
-        """How many columns the design has."""
+        """Number of columns of the design matrix, without the constant column."""
         ...
 
     def enclose(self, bounding: Bounding) -> InMemoryRows | PartitionedRows:
-        """Bound every row, for use by mechanisms only; the target stays unchanged."""
+        """Return bounded rows that only mechanisms can use; the target is not yet coded."""
         ...
 
     def enclose_and_count(
         self, bounding: Bounding, queries: Sequence[RangeQuery]
     ) -> tuple[InMemoryRows | PartitionedRows, list[Array]]:
-        """Do the same, and count the values in every part of every grid."""
+        """Return bounded rows, and the counts of values for every query."""
         ...
 
     def reread(self, spec: FitSpec, count: int) -> "Reading":
         """Return the same table, read with the ranges of another specification.
 
-        ``count`` is how many rows it has, as far as they were counted before.
+        ``count`` is the number of rows found in the first reading.
         """
         ...
 
@@ -155,9 +155,9 @@ class Reading(Protocol):
 def reading_of(
     spec: FitSpec, X: Any, y: Any, check: Check, sample_weight: Any = None
 ) -> Reading:
-    """Read a table, or as much of it as must be known before its rows are bounded.
+    """Read a table, as far as this is necessary before its rows are bounded.
 
-    ``check`` is scikit-learn's check of features in memory.
+    ``check`` is the scikit-learn function that validates features in memory.
     """
     table = parted_table(X, y)
     if table is None:
@@ -177,9 +177,10 @@ def reading_of(
 
 @dataclass(frozen=True, slots=True, repr=False)
 class InMemory:
-    """Features and target in memory; ``listed`` rows had a target or not.
+    """Features and target in memory.
 
-    ``table`` and ``y`` are what they were read from.
+    ``listed`` is the number of rows including those without a target. ``table`` and ``y``
+    are the inputs of the fit.
     """
 
     task: TargetSpec
@@ -194,19 +195,19 @@ class InMemory:
 
     @property
     def width(self) -> int:
-        """How many columns the design has."""
+        """Number of columns of the design matrix, without the constant column."""
         return self.features.shape[1]
 
     def enclose(self, bounding: Bounding) -> InMemoryRows:
-        """Bound every row; the rows can then only be used by mechanisms."""
+        """Return bounded rows, in a form that only mechanisms can use."""
         rows = bounding.enclose(self.features, self.target, self.cases)
         return replace(rows, listed=self.listed)
 
     def enclose_and_count(
         self, bounding: Bounding, queries: Sequence[RangeQuery]
     ) -> tuple[InMemoryRows, list[Array]]:
-        """Do the same, and count the values in every part of every grid."""
-        assert self.schema is not None, "ranges are those of columns"  # noqa: S101
+        """Return bounded rows, and the counts of values for every query."""
+        assert self.schema is not None, "ranges can only be estimated with a schema"  # noqa: S101
         count = CountCells(self.schema, tuple(queries))
         kept = self.schema.kept(self.table) if self.y is None else self.table
         return self.enclose(bounding), list(count(kept, self.y))
@@ -218,7 +219,7 @@ class InMemory:
 
 
 def _check_weights(schema: Schema | None, y: Any) -> None:
-    """Reject a target beside a table that holds weights."""
+    """Raise an error if ``y`` is given with a table that contains the weights."""
     if y is None or isinstance(y, str) or schema is None:
         return
     if schema.case_weights is not None and schema.case_weights.column:
@@ -253,7 +254,7 @@ def _read_frame(
     if schema is not None and y is None:
         kept = schema.kept(table)
     features = read_features(kept, schema, check)
-    # How many rows have a target is private under every relation: count them all.
+    # The number of rows with a target is private under every relation: count all rows.
     listed = features.shape[0] if schema is None else len(table)
     found = schema.target_column(kept) if schema is not None and in_table else y
     task = spec.target.spec(spec.target.look(found, features.shape[0]))
@@ -266,12 +267,12 @@ def _read_frame(
 
 
 def _numbers(spec: FitSpec, names: Sequence[str], target: str) -> tuple[str, ...]:
-    """Return the columns that hold numbers where no schema says what they hold."""
+    """Return the columns to read as numbers if there is no schema."""
     return tuple(name for name in names if name != target or not spec.classifies)
 
 
 def _check_name(schema: Schema | None, y: Any) -> None:
-    """Reject what does not name the target of a table that holds it."""
+    """Raise an error unless ``y`` is valid for a table that contains the target."""
     if schema is None and isinstance(y, str):
         return
     if schema is not None and (y is None or y == schema.target.column):
@@ -287,7 +288,7 @@ def _check_name(schema: Schema | None, y: Any) -> None:
 
 
 def parted_table(X: Any, y: Any) -> PartedTable | None:
-    """Return a table in parts, or None for what is in memory or small enough for it."""
+    """Return a table to read in parts; None if it is, or fits, in memory."""
     if isinstance(X, DaskTable):
         return X
     if not is_in_parts(X):
@@ -299,10 +300,10 @@ def parted_table(X: Any, y: Any) -> PartedTable | None:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class InParts:
-    """A table in parts, with how a piece of it is read.
+    """Table that is read in parts, with the function that splits a chunk.
 
-    ``names`` are the features of a table without a schema, where its columns have names;
-    ``about`` is the approximate number of rows, None if unknown.
+    ``names`` are the features of a table without a schema, if its columns have names.
+    ``about`` is the approximate number of rows, or None.
     """
 
     task: TargetSpec
@@ -318,19 +319,19 @@ class InParts:
         return replace(_read_in_parts(spec, self.table, self.y), about=count)
 
     def enclose(self, bounding: Bounding) -> PartitionedRows:
-        """Read all parts once, bound every row, and hold them where they can be held."""
+        """Read all parts once and return bounded rows. A cluster keeps them in memory."""
         prepare = PrepareChunk(self.split, self.task.read, bounding, self.width)
         return self._over(prepare, bounding)
 
     def enclose_and_count(
         self, bounding: Bounding, queries: Sequence[RangeQuery]
     ) -> tuple[PartitionedRows, list[Array]]:
-        """Do the same, and count the values in every part of every grid.
+        """Return bounded rows, and the counts of values for every query.
 
-        That takes no sweep of its own, and where rows are counted first it is that sweep.
+        Values are counted in the pass that counts the rows, or in that of `enclose`.
         """
         schema = self.split.schema
-        assert schema is not None, "ranges are those of columns"  # noqa: S101
+        assert schema is not None, "ranges can only be estimated with a schema"  # noqa: S101
         cells = CountCells(schema, tuple(queries))
         prepare = PrepareChunk(self.split, self.task.read, bounding, self.width)
         if self.table.cluster is not None:
@@ -361,10 +362,10 @@ class InParts:
 
 @dataclass(frozen=True, slots=True)
 class SplitChunk:
-    """How a piece of a table is taken apart.
+    """Picklable function that splits a chunk of a table into features and target.
 
-    By a schema, or by the name of the target; features and target may be a pair already,
-    where the target is a collection ``beside`` the features.
+    The split is by the schema or by the column name ``target``. If the target is a
+    separate collection (``beside``), a chunk is already a pair of features and target.
     """
 
     schema: Schema | None
@@ -372,9 +373,9 @@ class SplitChunk:
     beside: bool
 
     def __call__(self, piece: Any) -> tuple[Matrix, Any, int, Any]:
-        """Return features, target, the number of rows with or without a target, and rows.
+        """Return features, target, the number of rows, and the rows of the table.
 
-        The last are those with a target, as they are in the table.
+        If the schema drops rows without a target, only the number includes them.
         """
         if isinstance(piece, tuple):
             features = self._features(piece[0])
@@ -396,7 +397,7 @@ class SplitChunk:
 
 @dataclass(frozen=True, slots=True)
 class PrepareChunk:
-    """Picklable function from a piece of a table to bounded rows."""
+    """Picklable function that turns a chunk of a table into bounded rows."""
 
     split: SplitChunk
     read: ReadTarget
@@ -404,11 +405,11 @@ class PrepareChunk:
     width: int
 
     def __call__(self, piece: Any) -> InMemoryRows:
-        """Read one piece and bound its rows."""
+        """Read one chunk and bound its rows."""
         features, target, listed, table = self.split(piece)
         if features.shape[1] != self.width:
             raise InvalidData(
-                f"every part of a table must have its {self.width} features; one has "
+                f"every part of a table must have {self.width} features; one part has "
                 f"{features.shape[1]}."
             )
         kept = self.read(target, features.shape[0])
@@ -443,7 +444,7 @@ def _read_in_parts(spec: FitSpec, table: PartedTable, y: Any) -> InParts:
 
 
 def _names(table: PartedTable, split: "SplitChunk") -> tuple[str, ...] | None:
-    """Return the columns that hold features, where a table without a schema has names."""
+    """Return the names of the features, or None with a schema or without names."""
     if split.schema is not None or table.names is None:
         return None
     if split.target is not None:
@@ -469,7 +470,7 @@ def _look_in_parts(
         found = collected(table.cluster, sources, look)
     labels = [part for part in found if len(part)] or found
     if len({part.dtype.kind in "iufb" for part in labels}) > 1:
-        # Together they would all become text: numbers and text are not one type.
+        # Concatenation would turn the numbers into text.
         labels = [part.astype(object) for part in labels]
         return TargetInfo(labels_in(np.concatenate(labels), sum(map(len, labels))))
     return TargetInfo(np.unique(np.concatenate(labels)))
@@ -477,12 +478,15 @@ def _look_in_parts(
 
 @dataclass(frozen=True, slots=True)
 class LabelsOfChunk:
-    """The labels that a piece of a table holds; without a name it is the target itself."""
+    """Picklable function that returns the labels in a chunk of a table.
+
+    If ``target`` is None, the chunk is the target column itself.
+    """
 
     target: str | None
 
     def __call__(self, piece: Any) -> AnyArray:
-        """Return them in their order."""
+        """Return the distinct labels in sorted order."""
         if self.target is None:
             return labels_in(piece, len(piece))
         frame = as_frame(piece)

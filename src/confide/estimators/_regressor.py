@@ -1,4 +1,4 @@
-"""Common ground of the regressors: a numeric target in a public range."""
+"""Base class of the regressors: a numeric target in a public range."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from confide.estimators._base import PrivateLinearModel
 
 
 class PrivateRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc]
-    """A numeric target within a public range; what lies outside is clamped to it."""
+    """Base class of regressors, whose targets are clamped to a public range."""
 
     target_bound: float | None
     slope_bound: float | None
@@ -30,26 +30,26 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc
         )
 
     def _scales(self, schema: Schema | None) -> bool:
-        """Whether no bound was given in the unit of the target."""
+        """Whether there is a schema, and no bound was given in the unit of the target."""
         bounds = (self.target_bound, self.slope_bound, self.coef_norm)
         return schema is not None and all(bound is None for bound in bounds)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Return the R² of predictions. It is NOT private: see `private_score`.
+        """Return the R² of the predictions. This is NOT private: see `private_score`.
 
         Parameters
         ----------
         X : table or array
-            Rows to predict. With a schema a data frame, which may hold the target.
+            Rows to predict. With a schema, a data frame, which may include the target.
         y : array, optional
-            Known target; by default the column of ``X`` that the schema names.
+            True values; by default the target column of ``X``, as named by the schema.
         sample_weight : array, optional
             Weights of the rows.
 
         Returns
         -------
         float
-            R², at most 1. Rows without a known target are left out.
+            R², at most 1. Rows with a missing target are left out.
         """
         rows, known = self._with_target(X, y)
         return float(super().score(rows, known, sample_weight))
@@ -59,24 +59,25 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc
     ) -> Any:
         """Fit the model privately.
 
-        Whatever must be rejected is rejected first; then the ledger is charged; only then
-        are rows summed and noise is drawn.
+        All checks come first. Then the ledger is charged. Only then are rows summed and
+        noise drawn.
 
         Parameters
         ----------
         X : table, path or array
-            With a schema a data frame, a file of CSV or Parquet, several files, or a Dask
-            collection, which holds the target; otherwise an array or data frame of
-            features.
+            With a schema: a data frame, one or several CSV or Parquet files, or a Dask
+            collection, including the target column. Without a schema: an array or data
+            frame of features.
         y : array or str, optional
-            Target, or the name of its column in a table without a schema. Absent with a
+            Target, or the name of its column in a table without a schema. Omit it with a
             schema.
         sample_weight : array, optional
-            How much each record counts, from 0 to ``weight_cap``. For arrays; a schema
+            Weight of each record, from 0 to ``weight_cap``. For arrays only; a schema
             declares a column of weights instead.
         holdout : float or Holdout, optional
-            Share of rows to hold out, for example 0.2. A secret coin decides for every row.
-            `holdout_score_` then says how good the model is on them, for the same budget.
+            Share of rows to hold out, for example 0.2. A secret random bit decides for each
+            row. `holdout_score_` is then the score of the model on the held-out rows,
+            within the same budget.
 
         Returns
         -------
@@ -86,13 +87,13 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc
         Raises
         ------
         InvalidParameter
-            A setting is wrong.
+            A setting is invalid.
         MissingPublicBound
-            A bound was not declared, and must not be read off the rows.
+            A bound was not declared, and must not be taken from the rows.
         InvalidData
-            The table does not fit the schema, or cannot be read.
+            The table does not match the schema, or cannot be read.
         BudgetExceeded
-            The ledger has too little left. Nothing was spent.
+            The budget left in the ledger is too small. Nothing was spent.
         """
         return self._fit(X, y, sample_weight, holdout)
 

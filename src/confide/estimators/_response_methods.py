@@ -25,22 +25,22 @@ from confide.inference import (
 class ResponseMethods:
     """Expected targets, predictions and average effects of a fitted model.
 
-    Everything is computed from the release: nothing is charged.
+    All results are computed from the release, so they cost no budget.
     """
 
     def marginal_effects(
         self: Any, X: Any = None, level: float | None = None, *, label: Any = None
     ) -> IntervalTable:
-        """Return how the mean changes with each column, on average over rows.
+        """Return the marginal effect of each column on the mean, averaged over rows.
 
-        The effect of a number is per unit; that of a level, or of a yes, is against what
-        the summary compares it with.
+        The effect of a numeric column is per unit. The effect of a level or of a Boolean
+        column is relative to the same reference as in the summary.
 
         Parameters
         ----------
         X : table or array, optional
-            Rows to average over. By default one row with all numbers in the middle of their
-            ranges. Rows of the private table make the result NOT private.
+            Rows to average over. By default a single row with all numbers in the middle of
+            their ranges. With rows of the private table, the result is NOT private.
         level : float, optional
             Confidence level; by default that of the fit.
         label : object, optional
@@ -61,7 +61,7 @@ class ResponseMethods:
             )
         if X is None and schema is None:
             raise InvalidParameter(
-                "X", "given for a model without a schema: rows to average over", None
+                "X", "given, as rows to average over, for a model without a schema", None
             )
         rows, constant = self._middle_row(), self._origin()
         if X is not None:
@@ -71,12 +71,12 @@ class ResponseMethods:
     def mean_intervals(
         self: Any, X: Any, level: float | None = None, *, label: Any = None
     ) -> MeanTable:
-        """Estimate the expected target, or the probability, of rows with intervals.
+        """Estimate the expected target or the probability for rows, with intervals.
 
         Parameters
         ----------
         X : table or array
-            Rows; public ones, or made up.
+            Public or hypothetical rows.
         level : float, optional
             Confidence level; by default that of the fit.
         label : object, optional
@@ -86,7 +86,7 @@ class ResponseMethods:
         Returns
         -------
         MeanTable
-            Estimates with lower and upper ends, a line for every row.
+            Estimates with the ends of their intervals, one line per row.
 
         Examples
         --------
@@ -108,21 +108,23 @@ class ResponseMethods:
         return mean_intervals(asked, rows, constant, level)
 
     def prediction_intervals(self: Any, X: Any, level: float | None = None) -> MeanTable:
-        """Return intervals for a new target of every row.
+        """Return prediction intervals for a new target of every row.
 
-        They are longer than `mean_intervals`, by the spread of the target around its mean.
+        They are longer than those of `mean_intervals`, because they include the variation
+        of the target around its mean.
 
         Parameters
         ----------
         X : table or array
-            Rows; public ones, or made up.
+            Public or hypothetical rows.
         level : float, optional
-            Chance that a new target lies in its interval; by default the level of the fit.
+            Probability that an interval contains the new target; by default the level of
+            the fit.
 
         Returns
         -------
         MeanTable
-            Predictions with lower and upper ends, a line for every row.
+            Predictions with the ends of their intervals, one line per row.
         """
         asked = self.inference()
         rows, constant = self._directions(X, asked)
@@ -132,10 +134,10 @@ class ResponseMethods:
         return float(self._units(self.schema_)[1])
 
     def _directions(self: Any, X: Any, asked: Inference) -> tuple[Array, Array]:
-        """Return rows as directions of the coefficients, and what else they add to.
+        """Return the design rows of ``X``, and the constant part of each linear predictor.
 
-        They are bounded as predictions are. The rest is what the predictor of a row is
-        more: an origin, and an offset where there is one.
+        Rows are bounded as for predictions. The linear predictor of a row is its product
+        with the released coefficients plus a constant: the origin and any offset.
         """
         rows = self._design(X)
         place = self._place_of(asked)
@@ -146,7 +148,7 @@ class ResponseMethods:
         return int(np.argmin(np.abs(table - asked.released).sum(axis=1)))
 
     def _design(self: Any, X: Any) -> Array:
-        """Return rows as directions of the coefficients."""
+        """Return the design rows of ``X``, in the unit of the linear predictor."""
         schema, bounding = self.schema_, self._bounding
         if schema is not None:
             rows = schema.design(read_table(X, schema, target=False))
@@ -169,7 +171,7 @@ class ResponseMethods:
         return np.asarray(unit * np.hstack([rows, constant]))
 
     def _middle_row(self: Any) -> Array:
-        """Return the row in the middle of all ranges, its levels as in the baselines."""
+        """Return the design row with numbers in mid-range and levels at their baselines."""
         schema = self.schema_
         if schema is None:
             return np.zeros((1, self.release_.value.shape[-1]))
@@ -183,7 +185,7 @@ class ResponseMethods:
         return np.asarray(unit * np.append(row, last))[None, :]
 
     def _steps(self: Any, asked: Inference) -> tuple[MarginalStep, ...]:
-        """Return the step of every line except the intercept and missing values."""
+        """Return the step for every line except the intercept and missing values."""
         schema, found = self.schema_, []
         unit, start = self._units(schema)[0], 0
         for number, term in enumerate(asked.terms.terms):

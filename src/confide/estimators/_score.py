@@ -1,4 +1,4 @@
-"""Private scores of a released model: read, check, pay, count, release."""
+"""Private scores of a released model: read and check rows, count, charge, release."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -47,7 +47,7 @@ BLOCK_ROWS = 2**14
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ScoreChunk:
-    """From a piece of a table to private sums over its rows; picklable."""
+    """Picklable function that computes private sums over the rows of a chunk."""
 
     split: SplitChunk
     read: ReadTarget
@@ -55,14 +55,14 @@ class ScoreChunk:
     rule: ScoreRule
 
     def __call__(self, piece: Any) -> Partial:
-        """Return the sums, and the number of rows with a target or without one."""
+        """Return the sums, and the number of rows including those without a target."""
         features, target, listed, table = self.split(piece)
         kept = self.read(target, features.shape[0])
         margins = self.margins_of(features, table)
         return *tally_in_blocks(self.rule, margins, kept), np.array(listed)
 
     def margins_of(self, features: Matrix, table: Any) -> Array:
-        """Return the linear predictors of rows that are read already, offsets included."""
+        """Return the linear predictors, with any offsets, of rows that have been read."""
         check_width(features.shape[1], self.margins.width)
         schema = self.margins.schema
         cases = NO_CASES if schema is None else schema.cases(table)
@@ -70,7 +70,7 @@ class ScoreChunk:
 
 
 def tally_in_blocks(rule: ScoreRule, margins: Array, target: AnyArray) -> Partial:
-    """Return private sums over some rows, which are exact, block by block."""
+    """Return private sums over rows, added block by block without rounding errors."""
     starts = range(0, max(len(margins), 1), BLOCK_ROWS)
     return pairwise_sum(
         rule.tally(margins[at : at + BLOCK_ROWS], target[at : at + BLOCK_ROWS])
@@ -80,9 +80,9 @@ def tally_in_blocks(rule: ScoreRule, margins: Array, target: AnyArray) -> Partia
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ScoredRows:
-    """Rows with a target, in one piece or in parts, as a model reads them.
+    """Rows with a target, in memory or in parts, with the function that splits them.
 
-    ``piece`` is what is in memory, ``table`` what is not.
+    Rows in memory are in ``piece``. Rows that are read in parts are in ``table``.
     """
 
     split: SplitChunk
@@ -91,7 +91,7 @@ class ScoredRows:
 
     @classmethod
     def of(cls, schema: Schema | None, X: Any, y: Any, *, classifies: bool) -> "ScoredRows":
-        """Accept the same tables as a fit."""
+        """Read a table of any form that a fit accepts."""
         named = isinstance(y, str)
         split = SplitChunk(
             schema, y if named and schema is None else None, beside=not (named or y is None)
@@ -114,7 +114,7 @@ class ScoredRows:
         return cls(split, None, X if beside is None else (X, beside))
 
     def check_names(self, model: Any) -> None:
-        """Reject columns that are not those of a model without a schema, in their order."""
+        """Raise an error unless the columns match those of a model without a schema."""
         names = getattr(model, "feature_names_in_", None)
         if self.split.schema is not None:
             return
@@ -125,16 +125,16 @@ class ScoredRows:
         held = [name for name in self.table.names or () if name != self.split.target]
         if held and names is not None and held != [str(name) for name in names]:
             raise InvalidData(
-                "the table must have the columns that the model was fitted on, in their "
+                "the table must have the columns that the model was fitted on, in the same "
                 f"order: {[str(name) for name in names]}; it has {held}."
             )
 
     def split_for(self, schema: Schema | None) -> SplitChunk:
-        """Return how another model takes the same pieces apart."""
+        """Return the function that splits chunks by the schema of another model."""
         return replace(self.split, schema=schema)
 
     def each(self, work: Callable[[Any], Any]) -> Iterable[Any]:
-        """Apply the function to every piece where it is stored."""
+        """Apply a function to every chunk, on the machine where the chunk is stored."""
         table = self.table
         if table is None:
             return [work(self.piece)]
@@ -146,7 +146,7 @@ class ScoredRows:
 
 @dataclass(frozen=True, slots=True)
 class ScorePrice:
-    """Cost and noise of a score, from public facts alone."""
+    """Guarantee, noise and cost of a score, from public facts alone."""
 
     rule: ScoreRule
     level: float
@@ -163,7 +163,7 @@ class ScorePrice:
         schema: Schema | None,
         level: float,
     ) -> "ScorePrice":
-        """Calibrate a score; a person may have several rows."""
+        """Calibrate a score, for persons with as many rows as the schema allows."""
         rows = 1 if schema is None else schema.rows_per_person
         noises = noises_for(row_budget(budget, rows), rule.looks(neighbours))
         guarantee = Guarantee(budget, neighbours, Status.PROVED, THEOREM)
@@ -172,7 +172,7 @@ class ScorePrice:
         return price.assuming((ROW_BY_ROW,) if schema is None else schema.assumptions)
 
     def assuming(self, lines: Iterable[str]) -> "ScorePrice":
-        """Return the price with a guarantee that rests on these lines too."""
+        """Return a copy whose guarantee has these additional assumptions."""
         guarantee = self.guarantee
         for line in lines:
             guarantee = guarantee.assuming(line)
@@ -234,7 +234,7 @@ class Payment:
 def paid_score(
     cost: ScorePrice, sums: Partial, payment: Payment, random_state: RandomState
 ) -> ModelScore:
-    """Charge the ledger and release; all checks have been made."""
+    """Charge the ledger, if any, and release the score. All checks were made before."""
     entropy = Entropy.of(random_state)
     if payment.ledger is None:
         return cost.release(sums, entropy)
@@ -262,13 +262,13 @@ def check_level(level: Any) -> None:
 
 
 def relation_of(model: Any, neighbours: NeighbourSetting) -> Neighbours:
-    """Return the relation that is asked for, or the one that the model was fitted for."""
+    """Return the requested neighbour relation, by default that of the model."""
     usual = model.release_.guarantee.neighbours
     return Neighbours.of(usual if neighbours is None else neighbours)
 
 
 def chunk_of(model: Any, split: SplitChunk, rule: ScoreRule) -> ScoreChunk:
-    """Return the function that is applied to every piece of a table."""
+    """Return the function that computes the sums of a score for a chunk of a table."""
     found = TargetInfo(getattr(model, "classes_", None))
     read = model.target_rule().spec(found).read
     return ScoreChunk(split, read, model.margin_map(), rule)
@@ -277,9 +277,10 @@ def chunk_of(model: Any, split: SplitChunk, rule: ScoreRule) -> ScoreChunk:
 def tallied(
     rows: ScoredRows, chunk: Callable[[Any], Partial], cost: ScorePrice, callers: int
 ) -> Partial:
-    """Return private sums over a table, in one sweep; refuse it by its length alone.
+    """Return private sums over a table, computed in one pass over the data.
 
-    A warning about the budget is attributed to the caller that ``callers`` counts.
+    The number of rows is checked, and a warning is given if the budget is large. It is
+    attributed to the function that is ``callers`` levels up in the call stack.
     """
     *sums, listed = pairwise_sum(rows.each(chunk))
     promise, schema = cost.guarantee, rows.split.schema
@@ -292,8 +293,8 @@ def tallied(
 
 
 def check_length(listed: int, relation: Neighbours) -> None:
-    """Reject an empty table where its length is public, and one that is too long."""
+    """Raise an error for too many rows, or for none if their number is public."""
     if relation is Neighbours.REPLACE_ONE:
         refuse_empty(listed)
     if listed > MAX_ROWS:
-        raise InvalidData(f"scores are for tables of at most {MAX_ROWS:,} rows.")
+        raise InvalidData(f"scores are available for tables of at most {MAX_ROWS:,} rows.")

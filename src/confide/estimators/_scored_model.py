@@ -18,7 +18,7 @@ from confide.privacy import Budget, Neighbours
 
 
 class ScoredModel:
-    """The part of an estimator that private scores are made of; not for direct use."""
+    """Mixin for private scores of an estimator."""
 
     n_features_in_: int
     holdout_score_: ModelScore
@@ -28,48 +28,50 @@ class ScoredModel:
 
     @property
     def schema_(self) -> Schema | None:
-        """The schema, with the ranges that the fit estimated."""
+        """The schema, including the ranges that the fit estimated."""
         raise NotImplementedError
 
     @property
     def _bounding(self) -> Bounding:
-        """How the rows behind the release were bounded."""
+        """Bounds on the rows that the model was fitted to."""
         raise NotImplementedError
 
     def target_rule(self) -> TargetRule:
-        """Return how the fitted model reads a target.
+        """Return the rule by which the fitted model reads a target.
 
         Returns
         -------
         TargetRule
-            Labels or range, and what happens to values outside.
+            Labels or range of the target, and the treatment of other values.
         """
         return self._rule(self.schema_)
 
     def score_looks(self, classes: int, neighbours: Neighbours) -> tuple[Look, ...]:
-        """Return the counts of a private score, known before the model is fitted.
+        """Return the noisy counts that a private score consists of.
+
+        They are known before the model is fitted.
 
         Parameters
         ----------
         classes : int
-            Number of classes; 0 for numbers.
+            Number of classes; 0 for a numeric target.
         neighbours : Neighbours
-            Relation that the score protects.
+            Neighbour relation of the guarantee.
 
         Returns
         -------
         tuple of Look
-            The successive noisy counts.
+            One entry per vector of noisy counts.
         """
         raise self._unscored()
 
     def score_rule(self) -> ScoreRule:
-        """Return how a private score counts the predictions of this model.
+        """Return the rule by which a private score counts the predictions of this model.
 
         Returns
         -------
         ScoreRule
-            The rule, made of public facts alone.
+            The rule, which contains public facts only.
         """
         raise self._unscored()
 
@@ -79,7 +81,7 @@ class ScoredModel:
         )
 
     def _with_target(self, X: Any, y: Any) -> tuple[Any, Any]:
-        """Return rows and their target, which a table with a schema holds itself."""
+        """Return the rows and their target, taken from the table if ``y`` is None."""
         schema = self.schema_
         if y is not None or schema is None:
             return X, y
@@ -101,14 +103,14 @@ class ScoredModel:
         random_state: RandomState = None,
         level: float = 0.95,
     ) -> ModelScore:
-        """Release how good the model is on a table, with intervals.
+        """Release scores of the model on a table, with intervals.
 
         The guarantee is PROVED (docs/proofs/evaluation.md).
 
         Parameters
         ----------
         X : table, path or Dask collection
-            Rows that the model was not fitted on; on those of the fit a score is too
+            Rows that the model was not fitted on. On the rows of the fit, scores are too
             optimistic.
         budget : Pure, Approx or Zcdp
             Budget of the score, in addition to earlier charges on these rows. A larger
@@ -116,7 +118,7 @@ class ScoredModel:
         y : array or str, optional
             Target, or the name of its column, for a model without a schema.
         neighbours : {"add-remove", "replace-one"}, optional
-            Relation to protect; by default that of the model.
+            Neighbour relation of the guarantee; by default that of the model.
         ledger : Ledger, str or Path, optional
             Ledger to charge, under the name of the schema.
         random_state : int or generator, optional
@@ -127,8 +129,8 @@ class ScoredModel:
         Returns
         -------
         ModelScore
-            Estimates with intervals that cover sampling error and privacy noise, and
-            curves.
+            Curves, and estimates with intervals that cover sampling error and privacy
+            noise.
 
         Examples
         --------
@@ -143,7 +145,7 @@ class ScoredModel:
         >>> round(score["accuracy"].value, 1)
         1.0
 
-        On 2,000 other rows nearly all predictions are right.
+        On 2,000 other rows, nearly all predictions are correct.
         """
         return private_score(
             self,
@@ -157,7 +159,7 @@ class ScoredModel:
         )
 
     def _reach(self) -> tuple[float, float]:
-        """Return a score and how far from it the others can be, of a single coding."""
+        """Return the centre and half width of the range of the linear predictor."""
         longest = self._bounding.norm(self.n_features_in_)
         reach = longest * float(np.linalg.norm(self._slopes[0]))
         offset = None if self.schema_ is None else self.schema_.offset

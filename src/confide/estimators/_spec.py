@@ -51,14 +51,14 @@ RangeSetting: TypeAlias = RangeMode | Ranges
 
 @dataclass(frozen=True, slots=True)
 class RangePolicy:
-    """Which ranges a fit may buy, and how."""
+    """Which ranges a fit estimates privately, and how."""
 
     mode: RangeMode
     settings: Ranges
 
     @classmethod
     def of(cls, value: Any) -> "RangePolicy":
-        """Read what an estimator was given: a mode, or settings."""
+        """Read the ``ranges`` argument of an estimator: a mode or settings."""
         if isinstance(value, Ranges):
             return cls("private", value)
         if isinstance(value, str) and value in get_args(RangeMode):
@@ -74,19 +74,19 @@ class FitSpec:
     Parameters
     ----------
     budget : Pure, Approx or Zcdp
-        What the fit may spend.
+        Privacy budget of the fit.
     mechanism : Mechanism
-        How coefficients are released.
+        Mechanism that releases the coefficients.
     neighbours : Neighbours
-        Relation to protect.
+        Neighbour relation of the guarantee.
     target : TargetRule
-        What the model makes of its target.
+        Rule for reading and coding the target.
     schema : Schema or None
         Public description of the table.
     bounding : Bounding
         Public bounds on rows.
     l2 : float or None
-        Ridge; None where it is to be chosen.
+        Ridge parameter; None to choose it automatically.
     l1 : float
         Weight of an ℓ1 penalty.
     penalty : Penalty or None
@@ -96,15 +96,15 @@ class FitSpec:
     fit_intercept : bool
         Whether there is a constant column.
     intervals : Intervals or None
-        Settings of intervals.
+        Settings of the intervals; None without intervals.
     dataset : str or None
-        Name that a ledger charges.
+        Name of the dataset in the ledger; None without a ledger.
     classifies : bool
         Whether targets are labels.
     ranges : RangePolicy
-        Which ranges may be bought, and how.
+        Which ranges are estimated privately, and how.
     weight_cap : float, optional
-        Cap on weights that are passed beside the table.
+        Cap on weights that are passed as ``sample_weight``.
 
     Examples
     --------
@@ -114,7 +114,7 @@ class FitSpec:
     >>> str(spec.neighbours), spec.fit_intercept, spec.rows_per_person
     ('add-remove', True, 1)
 
-    Without other settings a fit hides whether a person is in the table at all.
+    By default, a fit hides whether a person is in the table at all.
     """
 
     budget: Budget
@@ -141,23 +141,23 @@ class FitSpec:
 
     @property
     def unidentified(self) -> Array | None:
-        """Directions that no row can have by the schema, or None without one."""
+        """Directions of coefficients that no table identifies; None without a schema."""
         if self.schema is None:
             return None
         return self.schema.unidentified_directions(self.bounding.height)
 
     def mechanism_for(self, rows: int) -> Mechanism:
-        """Return the mechanism, with intervals and purchased ranges where there are any.
+        """Return the mechanism, extended by intervals and estimated ranges if requested.
 
         Parameters
         ----------
         rows : int
-            Number of rows. It matters only where it is public.
+            Number of rows. Used only if it is public.
 
         Returns
         -------
         Mechanism
-            What the fit calibrates and releases with.
+            The mechanism to calibrate.
         """
         found = self.mechanism
         if self.intervals is not None:
@@ -167,17 +167,17 @@ class FitSpec:
         return WithRanges(found, queries, self.ranges.settings) if queries else found
 
     def range_queries(self, rows: int) -> tuple[RangeQuery, ...]:
-        """Return the columns whose ranges the fit buys, from public facts alone.
+        """Return queries for the ranges that the fit estimates, from public facts alone.
 
         Parameters
         ----------
         rows : int
-            Number of rows. It matters only where it is public.
+            Number of rows. Used only if it is public.
 
         Returns
         -------
         tuple of RangeQuery
-            One for every range.
+            One query per range.
         """
         if self.schema is None:
             return ()
@@ -186,12 +186,12 @@ class FitSpec:
         return tuple(range_queries(self, self.schema, about))
 
     def possible_queries(self) -> tuple[RangeQuery, ...]:
-        """Return the columns whose ranges might be bought, whatever the number of rows.
+        """Return queries for all ranges that might be estimated, for any number of rows.
 
         Returns
         -------
         tuple of RangeQuery
-            One for every range.
+            One query per range.
         """
         if self.neighbours is Neighbours.ADD_REMOVE:
             return self.range_queries(0)
@@ -201,19 +201,19 @@ class FitSpec:
         return tuple(range_queries(whole, self.schema, None))
 
     def affords_ranges(self, columns: int, rows: int | None) -> bool:
-        """Whether estimating the ranges of some columns is worth its cost.
+        """Return whether estimating the ranges of some columns is worth its cost.
 
         Parameters
         ----------
         columns : int
             Number of ranges.
         rows : int or None
-            Number of rows, as far as it is public.
+            Number of rows, possibly approximate; None if it is not public.
 
         Returns
         -------
         bool
-            Whether the tails of that many rows exceed the noise on their counts.
+            Whether the expected counts in the tails exceed the noise on them.
         """
         budget = row_budget(self.budget, self.rows_per_person)
         settings = self.ranges.settings
@@ -222,38 +222,38 @@ class FitSpec:
         )
 
     def with_ranges(self, ranges: Mapping[str, tuple[float, float]]) -> "FitSpec":
-        """Return the specification with bought ranges.
+        """Return the specification with estimated ranges.
 
         Parameters
         ----------
         ranges : mapping of str to (float, float)
-            Lower and upper end by column.
+            Lower and upper end of the range, by column.
 
         Returns
         -------
         FitSpec
-            The same fit, of columns that are scaled by these ranges.
+            The same fit with columns scaled by these ranges.
         """
-        assert self.schema is not None, "ranges are those of columns"  # noqa: S101
+        assert self.schema is not None, "ranges can only be estimated with a schema"  # noqa: S101
         schema, target = self.schema.with_ranges(ranges), self.target
         if schema.target.name in ranges:
             target = target.with_range(*ranges[schema.target.name])
         return replace(self, schema=schema, target=target)
 
     def objective(self, task: TargetSpec, columns: int) -> Objective:
-        """Return loss, ridge, penalty and constraint of the fit.
+        """Return the objective of the fit: loss, ridge, penalty and constraint.
 
         Parameters
         ----------
         task : TargetSpec
-            How the target is read.
+            How the target is read and coded.
         columns : int
-            Number of columns of the design, without the constant.
+            Number of columns of the design matrix, without the constant column.
 
         Returns
         -------
         Objective
-            What a mechanism minimises, with its public constants.
+            The objective, with its public constants.
         """
         dimension = task.responses * (columns + (1 if self.fit_intercept else 0))
         longest, most = self.bounding.norm(columns), self.bounding.most
@@ -277,7 +277,7 @@ class FitSpec:
 
     @property
     def has_weights(self) -> bool:
-        """Whether records have weights of their own."""
+        """Whether records have case weights."""
         declared = self.schema is not None and self.schema.case_weights is not None
         return declared or self.weight_cap is not None
 
@@ -287,11 +287,11 @@ class FitSpec:
         Parameters
         ----------
         task : TargetSpec
-            How the target is read.
+            How the target is read and coded.
         columns : int
-            Number of columns of the design, without the constant.
+            Number of columns of the design matrix, without the constant column.
         rows : int
-            Number of rows. It matters only where it is public.
+            Number of rows. Used only if it is public.
 
         Returns
         -------
@@ -306,17 +306,17 @@ class FitSpec:
         )
 
     def kept_numbers(self, values: Array) -> Array:
-        """Clamp and scale numbers of the target as the fit would.
+        """Clamp and scale values of a numeric target as the fit would.
 
         Parameters
         ----------
         values : ndarray
-            Numbers in the unit of the target.
+            Values in the unit of the target.
 
         Returns
         -------
         ndarray
-            Numbers in the unit of the objective.
+            Values in the unit of the objective.
         """
         read: Any = self.target.spec(TargetInfo()).read
         return np.asarray(read(values, len(values)), dtype=np.float64)
@@ -341,9 +341,10 @@ class FitSpec:
 
 
 def range_queries(spec: FitSpec, schema: Schema, rows: int | None) -> list[RangeQuery]:
-    """Return the ranges to buy: those without limits, and others if rows suffice.
+    """Return queries for the ranges to estimate: those needed, or all if rows suffice.
 
-    ``rows`` is about how many there are, as far as that is public.
+    A range is needed if its column has no limits, or if it is declared private. ``rows``
+    is the approximate number of rows, or None if it is not public.
     """
     wanted = spec.intervals
     inference = wanted is not None and wanted.of == "plain"
@@ -379,7 +380,7 @@ def range_queries(spec: FitSpec, schema: Schema, rows: int | None) -> list[Range
         if open_ended:
             raise InvalidParameter(
                 "ranges",
-                f"'private' or 'auto' where columns have no limits: {open_ended}",
+                f"'private' or 'auto' if columns have no limits: {open_ended}",
                 "public",
                 "Declare lower and upper for them, or let the fit estimate their ranges.",
             )
@@ -398,7 +399,7 @@ def _constraint(task: TargetSpec) -> Constraint | None:
 
 
 def check_penalty(mechanism: Mechanism, l1: float, penalty: Any) -> None:
-    """Reject two penalties, what is not one, and a mechanism that needs an l1 penalty."""
+    """Raise an error if mechanism, ``l1`` and ``penalty`` do not go together."""
     if penalty is not None:
         if not isinstance(penalty, tuple(PENALTIES.values())):
             known = ", ".join(kind.__name__ for kind in PENALTIES.values())
@@ -416,7 +417,7 @@ def check_penalty(mechanism: Mechanism, l1: float, penalty: Any) -> None:
 
 
 def check_coordinates(penalty: Penalty, dimension: int) -> None:
-    """Reject a penalty for another number of coordinates."""
+    """Raise an error if a penalty has the wrong number of coordinates."""
     somewhere = np.ones(dimension)
     try:
         moved = penalty.prox(somewhere, 1e-9)
@@ -425,5 +426,5 @@ def check_coordinates(penalty: Penalty, dimension: int) -> None:
         fits = False
     if not fits:
         raise InvalidParameter(
-            "penalty", f"for {dimension} coordinates, that of the intercept last", penalty
+            "penalty", f"for {dimension} coordinates, with the intercept last", penalty
         )

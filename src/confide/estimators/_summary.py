@@ -16,13 +16,13 @@ from confide.privacy.guarantee import ONE_ROW
 MOST_LABELS = 6
 MOST_NAMES = 12
 MOST_RANGES = 60
-"""They are a part of the release, so a summary names more of them."""
+"""Largest number of ranges in a summary."""
 ON_THE_BOUNDARY = (
-    "the coefficients have reached the bound on their length, so intervals do not hold; a "
-    "larger l2 or coef_norm helps"
+    "the coefficients have reached the bound on their norm, so intervals are not valid; "
+    "use a larger l2 or coef_norm"
 )
 SEVERAL_ROWS = (
-    "rows of one person are treated as independent: if they are alike, intervals are "
+    "rows of one person are treated as independent: if they are similar, intervals are "
     "too short"
 )
 INTERVALS_OF = {
@@ -36,24 +36,24 @@ Facts = tuple[tuple[str, str], ...]
 def head_facts(
     schema: Schema | None, columns: int, fitted_on: str | None, rows: Facts = ()
 ) -> Facts:
-    """Return what is public besides the release: target, rows, columns, date."""
+    """Return the public facts besides the release: rows, target, columns and date."""
     lines = (("Columns", str(columns)),) if schema is None else _of_schema(schema)
     lines = (*rows, *lines)
     return lines if fitted_on is None else (*lines, ("Fitted", fitted_on))
 
 
 def release_facts(release: Release) -> Facts:
-    """Describe noise, ridge and weights of records."""
+    """Describe noise, ridge and the weighting of records by length."""
     noises = "; ".join(f"{n.kind} {n.scale:.4g} on {n.added_to}" for n in release.noise)
     facts = (("Noise", noises), ("Ridge", f"l2 = {release.l2:.6g}"))
     if release.record_norm is None:
         return facts
-    text = f"a row of length {release.record_norm:.3g} counts once, longer ones less"
+    text = f"a row of length {release.record_norm:.3g} has weight 1, longer rows have less"
     return (*facts, ("Records", text))
 
 
 def range_facts(release: Release, schema: Schema) -> Facts:
-    """Return which ranges were bought, and what that means for coefficients."""
+    """Describe the estimated ranges, and what they imply for the coefficients."""
     own = release.ranges
     parts: dict[str, Any] = dict(schema.parts)
     here = () if own is None else tuple(own.ranges)
@@ -72,7 +72,10 @@ def range_facts(release: Release, schema: Schema) -> Facts:
         texts.append(f"{_shown_ranges(parts, before)}. Bought before")
     if not texts:
         return ()
-    text = ". ".join(texts) + "; effects hold inside, values beyond are clamped"
+    text = (
+        ". ".join(texts)
+        + "; effects hold inside these ranges, and values outside are clamped"
+    )
     hidden = hidden_ranges(() if own is None else own.hidden)
     return (("Ranges", text), *((("Hidden", hidden),) if hidden else ()))
 
@@ -88,17 +91,17 @@ def _shown_ranges(parts: Mapping[str, Any], names: Sequence[str]) -> str:
 
 
 def hidden_ranges(names: Sequence[str]) -> str:
-    """Name the columns whose values noise hides, and say which ranges they have."""
+    """Describe the columns whose ranges the noise hides; empty if there are none."""
     if not names:
         return ""
     return (
         f"{_some(names)}: no range could be found above the noise, so the declared "
-        "limits are used, or an arbitrary range where none are declared"
+        "limits are used, or an arbitrary range if none are declared"
     )
 
 
 def show_end(end: float | str | date) -> str:
-    """Return an end of a range for readers."""
+    """Return the end of a range as text."""
     return str(end) if isinstance(end, str | date) else f"{end:.6g}"
 
 
@@ -114,8 +117,8 @@ def bounding_facts(release: Release) -> Facts:
     entries = release.row_bounds.entries
     if entries.length is None:
         return (("Entries", f"at most {entries.most:g}; larger entries are clipped"),)
-    text = f"the largest {entries.few} of a row at most {entries.length:.4g} long"
-    return (("Entries", f"{text} together; longer rows are scaled"),)
+    text = f"the largest {entries.few} of a row have length at most {entries.length:.4g}"
+    return (("Entries", f"{text}; longer rows are scaled down"),)
 
 
 def selection_facts(names: Sequence[str], candidates: int) -> Facts:
@@ -127,7 +130,7 @@ def selection_facts(names: Sequence[str], candidates: int) -> Facts:
 
 
 def interval_facts(release: Release) -> Facts:
-    """Describe how intervals were made."""
+    """Describe how intervals were computed."""
     kept = release.intervals
     if kept is None:
         return ()
@@ -140,7 +143,7 @@ def interval_facts(release: Release) -> Facts:
 
 
 def interval_caution(release: Release) -> str:
-    """Explain why the intervals do not hold; empty if they do."""
+    """Explain why the intervals may not be valid; empty if they are."""
     if release.intervals is None:
         return ""
     if release.intervals.on_boundary:
@@ -151,9 +154,9 @@ def interval_caution(release: Release) -> str:
 def coefficient_lines(
     release: Release, labels: Sequence[str], display: Display, spans: Array
 ) -> tuple[Coefficient, ...]:
-    """Return a line for every displayed coefficient of every coding.
+    """Return one line per displayed coefficient, for all sets of coefficients.
 
-    Intervals are those of the published variant, or there are none.
+    The release has either no intervals or those of the published variant.
     """
     lines: list[Coefficient] = []
     for k, (label, value) in enumerate(
@@ -176,9 +179,10 @@ def coefficient_lines(
 
 
 def display_of_release(release: Release, names: tuple[str, ...], factors: Array) -> Display:
-    """Return a line for every coefficient, or for those that the mechanism selected.
+    """Return the map to summary lines, for all coefficients or only the selected ones.
 
-    ``names`` and ``factors`` are those of all coefficients, the constant one included.
+    ``factors`` convert coefficients to the user's units. Like ``names``, they are given for
+    all coefficients including the intercept.
     """
     if release.support is None:
         return Display(names, sparse.diags_array(factors), np.zeros(len(names)))
@@ -195,7 +199,7 @@ def display_of_release(release: Release, names: tuple[str, ...], factors: Array)
 def selected_names(
     used: AnyArray, schema: Schema | None, names: Sequence[str]
 ) -> tuple[str, ...]:
-    """Return the variables with a coefficient that is ``used``; ``names`` are features'."""
+    """Return the variables with a feature that is ``used``; ``names`` are of features."""
     if schema is None:
         return tuple(name for name, kept in zip(names, used, strict=True) if kept)
     sizes = [len(effect.features) for effect in schema.effects]
@@ -213,7 +217,7 @@ def _of_schema(schema: Schema) -> tuple[tuple[str, str], ...]:
 
 
 def comparisons(schema: Schema) -> str:
-    """Describe what the levels of every category are compared with; empty without any."""
+    """Describe the baseline of the levels of each category; empty without categories."""
     coded = [column for column in schema.predictors if len(column.baseline) > 1]
     kinds = {column.against for column in coded}
     if len(kinds) < 2:
@@ -222,7 +226,7 @@ def comparisons(schema: Schema) -> str:
 
 
 def row_facts(rows: int | None, schema: Schema | None) -> Facts:
-    """Describe how many rows there are, as far as that is public."""
+    """Describe the number of rows, exact or approximate, if it is public."""
     if rows is not None:
         return (("Rows", f"{rows:,}"),)
     if schema is not None and schema.rows is not None:
@@ -231,13 +235,13 @@ def row_facts(rows: int | None, schema: Schema | None) -> Facts:
 
 
 def _of_cases(schema: Schema) -> tuple[tuple[str, str], ...]:
-    """Describe how the model uses columns, weights and offsets."""
+    """Describe the terms, the case weights and the offset of a schema."""
     lines, weights, offset = [], schema.case_weights, schema.offset
     if schema.terms:
         lines.append(("Terms", ", ".join(schema.terms)))
     if weights is not None:
         words = [f"{weights.column}, at most {weights.cap:g}"] if weights.column else []
-        words += [f"{label} counts {one:g}" for label, one in weights.classes.items()]
+        words += [f"{label} has weight {one:g}" for label, one in weights.classes.items()]
         lines.append(("Weights", "; ".join(words)))
     if offset is not None:
         lower, upper = offset.ends
@@ -246,7 +250,7 @@ def _of_cases(schema: Schema) -> tuple[tuple[str, str], ...]:
 
 
 def _target(target: Target) -> str:
-    """Describe what is predicted: its name, its unit and range, or its labels."""
+    """Describe the target: its name with its labels, or with its range and unit."""
     if target.labels is not None:
         shown = [str(label) for label in target.labels[:MOST_LABELS]]
         more = len(target.labels) - len(shown)

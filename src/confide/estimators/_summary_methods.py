@@ -1,4 +1,4 @@
-"""Table, plot, selection and file of a fitted model."""
+"""Summary, plot, selected variables and file of a fitted model."""
 
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from confide.inference import IntervalTable, Summary
 
 
 class SummaryMethods:
-    """Summary, selected columns, intervals, plot and file of a fitted model."""
+    """Mixin for the summary, selected variables, intervals, plot and file of a model."""
 
     def summary(self: Any) -> Summary:
         """Summarise the release: guarantee, noise, ridge and coefficients.
@@ -32,7 +32,7 @@ class SummaryMethods:
         Returns
         -------
         Summary
-            A table that prints as text, and shows as HTML in a notebook. It holds no data.
+            A table that prints as text and displays as HTML in a notebook, without data.
         """
         check_is_fitted(self, "release_")
         release, schema = self.release_, self.schema_
@@ -59,12 +59,12 @@ class SummaryMethods:
         )
 
     def _own_facts(self: Any) -> Facts:
-        """Return facts that only this kind of model has."""
+        """Return the lines of the summary that are specific to this model."""
         return ()
 
     @property
     def _selects(self: Any) -> bool:
-        """Whether zeros of the release mean that a variable was left out."""
+        """Whether a coefficient of 0 means that a variable was not selected."""
         penalty = self.penalty
         zeroes = bool(self.l1) or (
             penalty is not None and penalty.nonsmooth_part() is not None
@@ -89,43 +89,43 @@ class SummaryMethods:
 
     @property
     def support_(self: Any) -> AnyArray:
-        """Indices, ascending, of the columns whose released coefficients are not all 0."""
+        """Sorted indices of the columns whose released coefficients are not all 0."""
         check_is_fitted(self, "release_")
         table = np.atleast_2d(self.release_.value)[:, : self.n_features_in_]
         return np.flatnonzero((table != 0).any(axis=0))
 
     @property
     def intervals_(self: Any) -> IntervalTable:
-        """The coefficients with their intervals, as a frozen table."""
+        """The coefficients with their intervals, as an immutable table."""
         check_is_fitted(self, "release_")
         kept = self.release_.intervals
         if kept is None:
             raise AttributeError(
                 "the model was fitted without intervals: fit with intervals=True or a "
-                "share like 0.2"
+                "share of the budget such as 0.2"
             )
         return IntervalTable(self._lines(), kept.level, kept.of)
 
     def plot(self: Any, *, ax: Any = None) -> Any:
-        """Draw the coefficients, with their intervals where there are any.
+        """Plot the coefficients, with their intervals if there are any.
 
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Axes to draw on; by default new ones.
+            Axes to draw on; by default new axes.
 
         Returns
         -------
         matplotlib.axes.Axes
-            The axes. Effects of numbers are over the whole range of their column.
+            The axes. For numeric columns, the effect of the whole range is shown.
         """
         return self.summary().plot(ax=ax)
 
     def save(self: Any, path: str | Path) -> None:
-        """Write the released model to a JSON file, to be read by `load_model`.
+        """Write the released model to a JSON file that `load_model` can read.
 
-        The file holds coefficients, schema, guarantee and public settings, and no data.
-        Only its owner may read it, unless it replaces a file that others could read.
+        The file contains coefficients, schema, guarantee and public settings, but no data.
+        Only its owner can read it, unless it replaces a file that others could read.
 
         Parameters
         ----------

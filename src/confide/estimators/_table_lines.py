@@ -1,4 +1,4 @@
-"""The columns and terms of a table of coefficients, and the units in their ranges."""
+"""Columns and terms of a table of coefficients, with the widths of their ranges."""
 
 import math
 from typing import Any
@@ -10,14 +10,15 @@ from confide.errors import InvalidParameter
 from confide.inference import TableLines, TermLines
 
 FOUR_FIFTHS = 2.5631
-"""Width, in standard deviations, of the interval with four fifths of normal values."""
+"""Width of the central 80 % of a normal distribution, in standard deviations."""
 
 
 def effect_amounts(effect: Any) -> tuple[tuple[float, ...], float]:
-    """Return the range in units of every line, and a deviation as a part of it.
+    """Return the range width of every line, and a standard deviation as a share of it.
 
-    Levels, yes and no, and curves are as they are. Powers of a number have those of its
-    range, and products what a change of all their numbers by half a range makes.
+    Levels, Boolean columns and splines have width 1. A power of a number has that power
+    of the number's width. An interaction has the width of the product of its numbers,
+    each measured from the middle of its range.
     """
     count = len(effect.lines().names)
     if isinstance(effect, PolynomialTerm):
@@ -36,7 +37,7 @@ def _width(column: Any) -> float:
 
 
 def _deviation(column: Any) -> float:
-    """Return about a standard deviation, as a part of the range, from public facts."""
+    """Return an approximate standard deviation as a share of the range."""
     typical, (lower, upper) = column.typical_ends, column.ends
     if typical is None or not typical[0] < typical[1]:
         return 1 / math.sqrt(12)
@@ -44,7 +45,10 @@ def _deviation(column: Any) -> float:
 
 
 def levels_of(effect: Any) -> int:
-    """Return the number of levels of a factor, a missing one included."""
+    """Return the number of levels of a category, 0 for other effects.
+
+    A missing value is counted as a level if there is only one other level.
+    """
     if not effect.coded:
         return 0
     count = len(effect.features)
@@ -52,14 +56,14 @@ def levels_of(effect: Any) -> int:
 
 
 def unit_of(effect: Any) -> str:
-    """Return the unit of a number that is not transformed, or of a date."""
+    """Return the unit of a date or an untransformed number; empty for others."""
     plain = not effect.coded and getattr(effect, "transform", "none") == "none"
     unit: str = getattr(effect, "unit", "")
     return unit if plain else ""
 
 
 def term_name(schema: Schema | None, asked: Any) -> Any:
-    """Return the name of the term that a text means, or what was given if it is none."""
+    """Return the name of the term that a text describes, or the argument unchanged."""
     if schema is None or not schema.terms or not isinstance(asked, str):
         return asked
     try:
@@ -71,12 +75,12 @@ def term_name(schema: Schema | None, asked: Any) -> Any:
 
 
 def _factors(term: Any) -> list[str]:
-    """Return the parts of a term, in an order that does not depend on how it is written."""
+    """Return the parts of a term in sorted order, so that equal terms compare equal."""
     return sorted(map(text_of, getattr(term, "parts", (term,))))
 
 
 def table_lines(schema: Schema | None, display: Display) -> TableLines:
-    """Return the columns and terms of the model with the places of their lines."""
+    """Return the columns and terms of the model, with the positions of their lines."""
     lines = display.names
     if schema is None:
         alone = (

@@ -1,7 +1,7 @@
-"""Targets, and how they become numbers, record by record.
+"""Rules for reading a target and coding it as numbers, record by record.
 
-A rule is made from public settings alone. The functions that read and code a target are
-values that can be sent to where the rows are.
+A rule depends on public settings alone. The functions that read and code a target can be
+pickled and sent to workers.
 """
 
 from collections.abc import Callable
@@ -28,18 +28,21 @@ from confide.objectives import Loss, Multinomial
 from confide.objectives.multinomial import FEWEST_CLASSES, MOST_CLASSES
 
 TARGET_TAIL = 0.01
-"""Targets are clamped less than columns: clamping them biases predictions."""
+"""Share of targets beyond each end of an estimated range.
+
+It is smaller than for columns, because clamping targets biases predictions.
+"""
 COUNT_TAIL = 0.005
-"""Counts have longer tails, on one side."""
+"""Share of counts beyond the upper end of an estimated range."""
 ReadTarget: TypeAlias = Callable[[Any, int], AnyArray]
-"""From a column of a table and its length to the target as it is kept."""
+"""Function that turns a column of a table, given its length, into the stored target."""
 Code: TypeAlias = Callable[[AnyArray], Array]
-"""From the target as it is kept to what a loss takes."""
+"""Function that turns the stored target into the values that a loss takes."""
 
 
 @dataclass(frozen=True, slots=True)
 class TargetInfo:
-    """Facts read from the target: undeclared labels, number of targets."""
+    """Facts read from the target: undeclared labels, and the number of targets."""
 
     labels: AnyArray | None = None
     responses: int = 1
@@ -51,13 +54,18 @@ def as_read(target: AnyArray) -> Array:
 
 
 def as_places(places: AnyArray) -> Array:
-    """Take labels that were read as places; negative ones are none of the classes."""
+    """Return class indices as floats; a negative index stands for any other label."""
     return places.astype(np.float64)
 
 
 @dataclass(frozen=True, slots=True)
 class TargetSpec:
-    """One objective for every coding of the target; they share rows and budget."""
+    """How a target is read and coded, with its loss and bounds.
+
+    ``read`` turns a column into the stored target. Each of the ``codings`` turns that into
+    the target of one objective, such as one per class in one-vs-rest. The objectives
+    share the rows and the budget.
+    """
 
     loss: Loss
     read: ReadTarget
@@ -71,7 +79,7 @@ class TargetSpec:
 
 
 class TargetRule(Protocol):
-    """What a model makes of its target, by public settings alone."""
+    """Protocol of rules for reading and coding a target, made from public settings."""
 
     @property
     def seeks_labels(self) -> bool:
@@ -84,7 +92,7 @@ class TargetRule(Protocol):
         ...
 
     def range_query(self, target: Target) -> RangeQuery | None:
-        """Return how a range of the target is found; None if none may be bought."""
+        """Return the query for the range of the target; None if it is not estimated."""
         ...
 
     def with_range(self, lower: float, upper: float) -> "TargetRule":
@@ -92,20 +100,21 @@ class TargetRule(Protocol):
         ...
 
     def look(self, y: Any, count: int) -> TargetInfo:
-        """Read from a target what is not declared."""
+        """Read undeclared facts from the target."""
         ...
 
     def spec(self, found: TargetInfo) -> TargetSpec:
-        """Return the loss, its bounds, and the coding of the target."""
+        """Return the loss, the bounds and the coding of the target."""
         ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClassRule:
-    """One-vs-rest over a binary loss; two classes need one coding only.
+    """Rule for labels: a binary loss with one-vs-rest, or one multinomial loss.
 
-    ``declared`` are the public labels; None where they are to be read from the target.
-    ``together`` takes the multinomial loss for three classes or more.
+    Two classes need only one coding. ``declared`` are the public labels, or None if they
+    are to be read from the target. With ``together``, three or more classes are fitted
+    with the multinomial loss.
     """
 
     declared: Any
@@ -128,16 +137,16 @@ class ClassRule:
 
     @property
     def takes_offset(self) -> bool:
-        """Whether the linear predictor may have an offset: log-odds of one label."""
+        """Whether the linear predictor may have an offset: only for log-odds."""
         two = self.declared is not None and len(declared_classes(self.declared)) == 2
         return two and self.loss.canonical
 
     def look(self, y: Any, count: int) -> TargetInfo:
-        """Read the labels, where none were declared."""
+        """Read the labels, if none were declared."""
         return TargetInfo(labels_in(y, count) if self.seeks_labels else None)
 
     def spec(self, found: TargetInfo) -> TargetSpec:
-        """Return a coding for every class, or for the second of two."""
+        """Return the specification, with one coding per class or one for two classes."""
         classes = found.labels
         if classes is None:
             classes = declared_classes(self.declared)
@@ -164,10 +173,11 @@ class ClassRule:
 
 @dataclass(frozen=True, slots=True)
 class RangeRule:
-    """Numbers around an origin, brought to [−1, 1]; bounds are in those units.
+    """Rule for a numeric target, shifted and scaled to [−1, 1].
 
-    ``clamped`` is whether a schema says that infinite numbers count as the largest;
-    ``scales`` whether no bound was given in the target's own unit.
+    Bounds on coefficients are in the scaled unit. ``clamped`` is whether infinite values
+    are clamped like other large ones, as with a schema, or rejected. ``scales`` is whether
+    the range may be estimated, because no bound was given in the unit of the target.
     """
 
     unit: float
@@ -181,7 +191,7 @@ class RangeRule:
     takes_offset: ClassVar[bool] = False
 
     def range_query(self, target: Target) -> RangeQuery | None:
-        """Return both ends, unless a bound was given in the target's own unit."""
+        """Return a query for both ends, or None if the range may not be estimated."""
         grid = target.grid
         if grid is None or not self.scales:
             return None
@@ -194,11 +204,11 @@ class RangeRule:
         return replace(self, unit=unit, origin=origin)
 
     def look(self, y: Any, count: int) -> TargetInfo:
-        """Read nothing: the range is declared."""
+        """Return no facts, because the range is declared."""
         return TargetInfo()
 
     def spec(self, found: TargetInfo) -> TargetSpec:
-        """Return the loss of a target within ±1."""
+        """Return the loss and the coding of a target within ±1."""
         return TargetSpec(
             self.loss,
             ScaledTarget(self.origin, self.unit, self.clamped),
@@ -210,7 +220,10 @@ class RangeRule:
 
 @dataclass(frozen=True, slots=True)
 class CountRule:
-    """Counts from 0 to a bound, in units; ``clamped`` as in `RangeRule`."""
+    """Rule for counts, clamped to a bound and divided by ``unit``.
+
+    ``clamped`` and ``scales`` have the same meaning as in `RangeRule`.
+    """
 
     most: float
     loss: Loss
@@ -222,7 +235,7 @@ class CountRule:
     takes_offset: ClassVar[bool] = True
 
     def range_query(self, target: Target) -> RangeQuery | None:
-        """Return the upper end of counts, unless a bound was given in their own unit."""
+        """Return a query for the upper end, or None if it may not be estimated."""
         if not self.scales or target.grid is None:
             return None
         grid = RangeGrid.between(0.0, self.most)
@@ -230,15 +243,15 @@ class CountRule:
 
     def with_range(self, lower: float, upper: float) -> "CountRule":
         """Return the rule for another range of counts, which begins at 0."""
-        # unit/most is a power of two: the scaled bound stays what it is, to the last bit.
+        # unit/most is a power of two, so the scaled bound is exactly the same.
         return replace(self, most=upper, unit=upper * (self.unit / self.most))
 
     def look(self, y: Any, count: int) -> TargetInfo:
-        """Read nothing: the bound is declared."""
+        """Return no facts, because the bound is declared."""
         return TargetInfo()
 
     def spec(self, found: TargetInfo) -> TargetSpec:
-        """Return the loss of counts up to the bound."""
+        """Return the loss and the coding of counts up to the bound."""
         read = ClippedCounts(self.most, self.clamped, self.unit)
         most = self.most / self.unit
         return TargetSpec(self.loss, read, target_bound=most, coef_norm=self.coef_norm)
@@ -246,7 +259,7 @@ class CountRule:
 
 @dataclass(frozen=True, slots=True)
 class SeveralTargetsRule:
-    """Several columns of numbers within ±unit, brought to [−1, 1]."""
+    """Rule for several numeric targets within ±``unit``, scaled to [−1, 1]."""
 
     unit: float
     loss: Loss
@@ -258,23 +271,23 @@ class SeveralTargetsRule:
         return None
 
     def with_range(self, lower: float, upper: float) -> "SeveralTargetsRule":
-        """Return the rule unchanged: no range is bought for several targets."""
+        """Return the rule unchanged: no range is estimated for several targets."""
         return self
 
     def look(self, y: Any, count: int) -> TargetInfo:
-        """Count the targets."""
+        """Return the number of targets."""
         table = as_table(read_target(y, count) if y is None else y)
         return TargetInfo(responses=table.shape[1])
 
     def spec(self, found: TargetInfo) -> TargetSpec:
-        """Return the loss of targets within ±1."""
+        """Return the loss and the coding of targets within ±1."""
         read = ScaledTargets(self.unit)
         return TargetSpec(self.loss, read, target_bound=1.0, responses=found.responses)
 
 
 @dataclass(frozen=True, slots=True)
 class LabelIndex:
-    """Labels, as their places among the classes; −1 for none of them."""
+    """Picklable function that converts labels to class indices, −1 for other labels."""
 
     classes: tuple[Any, ...]
 
@@ -285,12 +298,12 @@ class LabelIndex:
 
 @dataclass(frozen=True, slots=True)
 class OneVsRest:
-    """1 for the class at a place, −1 for all others."""
+    """Picklable function that codes one class as 1 and all others as −1."""
 
     place: int
 
     def __call__(self, places: AnyArray) -> Array:
-        """Code labels that were read as places."""
+        """Return the coding of class indices."""
         coding: Array = (places == self.place).astype(np.float64)
         coding *= 2
         coding -= 1
@@ -299,7 +312,7 @@ class OneVsRest:
 
 @dataclass(frozen=True, slots=True)
 class ScaledTarget:
-    """Numbers around an origin, in units, within ±1."""
+    """Picklable function that shifts, scales and clamps numbers to [−1, 1]."""
 
     origin: float
     unit: float
@@ -315,7 +328,7 @@ class ScaledTarget:
 
 @dataclass(frozen=True, slots=True)
 class ClippedCounts:
-    """Counts from 0 to a bound, divided by a unit."""
+    """Picklable function that clamps counts to a bound and divides them by a unit."""
 
     most: float
     clamped: bool = False
@@ -330,12 +343,12 @@ class ClippedCounts:
 
 @dataclass(frozen=True, slots=True)
 class ScaledTargets:
-    """Several columns of numbers, in units of their bound, within ±1."""
+    """Picklable function that scales and clamps several targets to [−1, 1]."""
 
     bound: float
 
     def __call__(self, y: Any, count: int) -> Array:
-        """Read a table of numbers; one column alone becomes a plain vector."""
+        """Read a table of numbers; a single column becomes a vector."""
         table = as_table(y)
         target = np.column_stack([read_numbers(column, count) for column in table.T])
         with np.errstate(over="ignore"):
@@ -345,11 +358,11 @@ class ScaledTargets:
 
 
 def as_table(y: Any) -> AnyArray:
-    """Return targets as a table with a column for each."""
+    """Return targets as a two-dimensional array with one column per target."""
     try:
         table = np.asarray(as_cells(y))
     except ValueError:
         table = np.empty(0)
     if table.ndim != 2 or not table.shape[1]:
-        raise InvalidData("the targets y must be a table with a column for each.")
+        raise InvalidData("the targets y must be a table with a column for each target.")
     return table

@@ -1,7 +1,7 @@
-"""Validation of what users pass, up to numbers that a mechanism can bound.
+"""Validation of user input, and its conversion to numbers that a mechanism can bound.
 
-Errors raised here speak of shapes, types and columns, never of a value in a record. They
-are for the holder of the data, outside the guarantee.
+Error messages mention shapes, types and columns, but never a value in a record. They are
+meant for the holder of the data, and the guarantee does not cover them.
 """
 
 import numbers
@@ -33,15 +33,15 @@ from confide.errors import InvalidData, InvalidParameter
 
 
 class NotNumbers(InvalidData, TypeError):
-    """A table holds entries that are not numbers."""
+    """A table contains entries that are not numbers."""
 
 
 LARGEST = 1e100
-"""Public numbers beyond it, or below its inverse, would overflow when squared."""
+"""Public parameters must lie between this and its inverse, to avoid overflow."""
 
 
 def read_number(name: str, value: Any, do: str, *, zero: bool = False) -> float:
-    """Return a public parameter as a number of a sensible size."""
+    """Return a public parameter as a float, or raise an error for an extreme value."""
     real = isinstance(value, numbers.Real) and not isinstance(value, bool)
     if real and (1 / LARGEST <= value <= LARGEST or (zero and value == 0)):
         return float(value)
@@ -50,7 +50,7 @@ def read_number(name: str, value: Any, do: str, *, zero: bool = False) -> float:
 
 
 def check_count_is_public(schema: Schema | None) -> None:
-    """Reject a public number of rows if rows without a target are dropped."""
+    """Reject replace-one neighbours if rows without a target are dropped."""
     if schema is not None and schema.target.missing == "drop":
         raise InvalidParameter(
             "neighbours",
@@ -64,15 +64,15 @@ def check_count_is_public(schema: Schema | None) -> None:
 
 
 def refuse_empty(rows: int) -> None:
-    """Reject a table without a row."""
+    """Raise an error if a table has no rows."""
     if not rows:
         raise InvalidData("the table must hold one row or more; it is empty.")
 
 
 def read_features(X: Any, schema: Schema | None, check: Callable[..., Any]) -> Matrix:
-    """Return the rows of an array or sparse matrix, or the design of a table.
+    """Return the features of an array or sparse matrix, or the design matrix of a table.
 
-    ``check`` is scikit-learn's, for an estimator that may remember the columns.
+    ``check`` is the scikit-learn function that validates arrays for an estimator.
     """
     if schema is not None:
         return schema.compact_design(X)
@@ -80,7 +80,7 @@ def read_features(X: Any, schema: Schema | None, check: Callable[..., Any]) -> M
 
 
 def read_matrix(X: Any, check: Callable[..., Any] | None = None) -> Matrix:
-    """Return the rows of a table of numbers; ``check`` is scikit-learn's own by default."""
+    """Return a table of numbers as a matrix, validated by ``check`` or `check_array`."""
     _refuse_other_types(X)
     check = check or partial(check_array, ensure_min_samples=0)
     try:
@@ -98,7 +98,7 @@ def read_matrix(X: Any, check: Callable[..., Any] | None = None) -> Matrix:
 
 
 def _as_numbers(X: Any) -> Any:
-    """Return objects as numbers, one by one, and sparse matrices of all kinds as CSR."""
+    """Convert entries of type object to numbers, and sparse matrices to CSR."""
     if sparse.issparse(X):
         return as_csr(X)
     if isinstance(X, pd.DataFrame):
@@ -122,9 +122,9 @@ def _numbers_of(cells: AnyArray) -> Array:
 
 
 def read_target(y: Any, count: int, *, clamped: bool = False) -> AnyArray:
-    """Return a one-dimensional target of the right length, with nothing missing.
+    """Return a one-dimensional target of the right length, without missing values.
 
-    Infinity is refused, as scikit-learn does, unless what is too large will be clamped.
+    Infinite values are rejected, as in scikit-learn, unless they will be ``clamped``.
     """
     if y is None:
         raise InvalidData(
@@ -161,14 +161,14 @@ def read_target(y: Any, count: int, *, clamped: bool = False) -> AnyArray:
 
 
 def read_numbers(y: Any, count: int, *, clamped: bool = False) -> Array:
-    """Return a target of numbers, finite ones unless what is too large will be clamped."""
+    """Return a numeric target, which must be finite unless it will be ``clamped``."""
     column = read_target(y, count, clamped=clamped)
     numeric = column.dtype.kind in "biuf"
     with np.errstate(over="ignore"):
         target = column.astype(np.float64) if numeric else cells_as_numbers(column)
     if target is None or np.isnan(target).any():
         raise InvalidData(
-            "the target y must hold numbers; an entry is not one. Convert it first."
+            "the target y must hold numbers; an entry is not a number. Convert it first."
         )
     if not clamped and not np.isfinite(target).all():
         raise _infinite_target()
@@ -192,7 +192,10 @@ def declared_classes(declared: Any) -> AnyArray:
 
 
 def labels_in(y: Any, count: int) -> AnyArray:
-    """Return the labels that a target holds, in their order; the caller must say so."""
+    """Return the distinct labels of a target in sorted order.
+
+    They are not protected by noise, which the caller must add to the assumptions.
+    """
     column = _label_column(y, count)
     if count and column.dtype.kind in "iu":
         ends = np.array([column.min(), column.max()])
@@ -215,7 +218,7 @@ def labels_in(y: Any, count: int) -> AnyArray:
 
 
 def check_several(labels: AnyArray) -> AnyArray:
-    """Reject labels that were found if there is only one."""
+    """Raise an error if the target has only one label."""
     if len(labels) < 2:
         raise InvalidData(
             "the target y must hold two classes or more; it holds one class only. If "
@@ -225,7 +228,10 @@ def check_several(labels: AnyArray) -> AnyArray:
 
 
 def label_codes(y: Any, count: int, classes: tuple[Any, ...]) -> AnyArray:
-    """Return each row's position among the classes; for one of none −1, or not 1 of two."""
+    """Return the class index of each row.
+
+    Other labels have index −1, or possibly 0 if there are two classes.
+    """
     if _is_text(y, count) or (
         isinstance(y, CodedText) and len(y) == count and not y.missing
     ):
@@ -251,7 +257,7 @@ def _label_column(y: Any, count: int) -> AnyArray:
 
 
 def _is_text(y: Any, count: int) -> bool:
-    """Whether a target is a whole column of text, which need not be copied to be read."""
+    """Whether a target is a text column without missing values, which is not copied."""
     kinds = (pd.StringDtype, pd.CategoricalDtype)
     text = isinstance(y, pd.Series) and isinstance(y.dtype, kinds)
     return text and len(y) == count and not y.isna().any()
@@ -274,7 +280,7 @@ def _refuse_masked(values: Any, what: str) -> None:
 
 
 def _refuse_other_types(X: Any) -> None:
-    """Reject what scikit-learn would silently convert to numbers."""
+    """Reject column types that scikit-learn would silently convert to numbers."""
     _refuse_masked(X, "X")
     kinds = dict(X.dtypes.items()) if isinstance(X, pd.DataFrame) else {}
     types = pd.api.types
@@ -294,7 +300,7 @@ _SAFE_MESSAGE = re.compile("Found array with|X has|The feature names|Feature nam
 
 _FAULTS = {
     "Expected 2D array": (
-        "X must have two dimensions; it has one or none. Reshape your data by "
+        "X must have two dimensions; it has one or none. Reshape your data with "
         "X.reshape(-1, 1) for a single column, or X.reshape(1, -1) for a single row."
     ),
     "Complex data": "X must hold real numbers. Complex data not supported.",
@@ -308,7 +314,7 @@ _NO_NUMBER = (
 
 
 def _sanitise_sklearn_error(error: Exception) -> InvalidData:
-    """Pass on messages about shapes and names; replace those that could quote a value."""
+    """Return an error whose message cannot quote a value of the data."""
     text = str(error)
     if _SAFE_MESSAGE.match(text):
         return InvalidData(text)

@@ -14,15 +14,15 @@ from confide.ledger.chain import read_anchor
 def check_booked(path: str | Path, ledger: Ledger) -> Entry:
     """Check a model file against the ledger that it was charged to.
 
-    A file that was changed after its fit, in its budget, its units or anything else, has
-    another hash than the one on record.
+    A file that was changed after its fit, for example in its budget or its units, does not
+    have the recorded hash.
 
     Parameters
     ----------
     path : str or Path
         Model file.
     ledger : Ledger
-        Ledger that the fit charged.
+        Ledger to which the fit was charged.
 
     Returns
     -------
@@ -51,7 +51,7 @@ def check_booked(path: str | Path, ledger: Ledger) -> Entry:
     >>> entry.kind
     'release'
 
-    The file holds exactly what the ledger paid for.
+    The file is exactly the release that the ledger recorded.
     """
     record = read_record(Path(path))
     entry = _entry(record, ledger)
@@ -75,7 +75,7 @@ def check_booked(path: str | Path, ledger: Ledger) -> Entry:
 
 
 def _entry(record: dict[str, Any], ledger: Ledger) -> Entry | None:
-    """Return the release that a file names, or one whose release is the same."""
+    """Return the entry of the release that a file refers to, or of an equal release."""
     if record.get("anchor") is not None:
         try:
             number, digest = read_anchor(record["anchor"])
@@ -92,7 +92,7 @@ def _entry(record: dict[str, Any], ledger: Ledger) -> Entry | None:
 
 
 def _kept_hash(record: dict[str, Any]) -> str:
-    """Return the hash of a file; of one with numbers that no release has, none."""
+    """Return the hash of a file, or "" if it has numbers that JSON cannot represent."""
     try:
         return _sha256(kept_text(record))
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""The estimators, with their titles in reports and the models they fit."""
+"""Registry of the estimators, with their titles in reports and names in commands."""
 
 from dataclasses import dataclass
 from importlib import import_module
@@ -16,10 +16,10 @@ class EstimatorEntry:
     name : str
         Name of the class.
     title : str
-        What reports call the model.
+        Title of the model in reports.
     model : str, default=""
-        What plans and commands call it, one of `confide.objectives.MODELS`; empty for
-        models that they do not offer.
+        Name of the model in plans and commands, one of `confide.objectives.MODELS`. It is
+        empty for models that they do not offer.
     labelled : bool, default=False
         Whether targets are labels.
     own : type, optional
@@ -32,7 +32,7 @@ class EstimatorEntry:
     >>> entry.title, entry.model, entry.labelled
     ('Poisson regression', 'poisson', False)
 
-    Commands offer it as ``--model poisson``, for targets that are numbers.
+    Commands offer it as ``--model poisson``, for numeric targets.
     """
 
     name: str
@@ -43,14 +43,14 @@ class EstimatorEntry:
 
     @classmethod
     def of(cls, kind: type[Any], title: str) -> "EstimatorEntry":
-        """Make the entry of an estimator that another package defines.
+        """Create the entry of an estimator that another package defines.
 
         Parameters
         ----------
         kind : type
             The class.
         title : str
-            What reports call the model.
+            Title of the model in reports.
 
         Returns
         -------
@@ -67,7 +67,7 @@ class EstimatorEntry:
 
 
 ESTIMATORS: Registry[EstimatorEntry] = Registry("estimator")
-"""Every estimator, by the name of its class; a model file can be loaded if it is here."""
+"""All estimators by class name. Model files can be loaded only for these classes."""
 for _entry in (
     EstimatorEntry("LogisticRegression", "Logistic regression", "logistic", True),
     EstimatorEntry("LinearSVC", "Support-vector machine", "svm", True),
@@ -80,12 +80,12 @@ for _entry in (
 
 
 def model_names(*, labelled: bool | None = None) -> tuple[str, ...]:
-    """Return the names of the models that commands fit.
+    """Return the names of the models that commands can fit.
 
     Parameters
     ----------
     labelled : bool, optional
-        True for models of labels only, False for models of numbers only.
+        True for models of labels only, False for models of numbers only; by default all.
 
     Returns
     -------

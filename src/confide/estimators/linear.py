@@ -34,75 +34,83 @@ from confide.reporting.effect_scale import Link
 class LinearRegression(PrivateRegressor):
     """Linear regression under differential privacy.
 
-    The fit minimises a sum of squared residuals, clipped by default, and a ridge.
-    Internally, targets are centred at the middle of their range and divided by half its
-    width; coefficients and predictions are in the target's own unit. The guarantee of the
-    default mechanism is PROVED (docs/proofs/objective-perturbation.md).
+    The fit minimises the sum of squared losses, whose slopes are clipped by default, plus a
+    ridge penalty. Internally, targets are centred at the middle of their range and divided
+    by half its width, but coefficients and predictions are in the unit of the target. The
+    guarantee of the default mechanism is PROVED (docs/proofs/objective-perturbation.md).
 
     Parameters
     ----------
     budget : Pure, Approx or Zcdp
-        What the fit may spend: coefficients, intervals and estimated ranges together. A
-        larger budget gives less noise and a weaker guarantee. The only required argument.
+        Privacy budget of the fit, for coefficients, intervals and estimated ranges
+        together. A larger budget means less noise and a weaker guarantee. It is the only
+        required argument.
     schema : Schema, optional
         Public description of a table: its columns with their ranges or levels, and the
-        target. `fit` then takes a data frame or a file. Write it without looking at the
-        private rows.
+        target. With a schema, `fit` takes a data frame or a file. Write the schema without
+        looking at the private rows.
     row_norm : float, optional
         Public bound on the Euclidean length of a row of features; longer rows are scaled
-        down to it. Arrays need one; with a schema it has no effect. A larger bound means
-        more noise, a smaller one distorts more rows.
+        down to it. It is required for arrays, and ignored with a schema. A larger bound
+        means more noise; a smaller bound distorts more rows.
     mechanism : str or Mechanism, default="objective"
-        How coefficients are released. "objective" adds noise to the objective, "output" to
-        the minimiser; "ssp", "adassp" and "functional" release sums of products; "adaptive"
-        weights an ``l1`` penalty by a first private look; "momentum", "ssadmm", "mpadmm",
-        "sgd" and "dp-admm" follow noisy gradients; "admm-objective" follows a paper. Or an
-        instance of a class in `confide.mechanisms` or `confide.selection`.
+        Mechanism that releases the coefficients. "objective" adds noise to the objective,
+        and "output" to the minimiser. "ssp", "adassp" and "functional" release sums of
+        products. "adaptive" weights an ``l1`` penalty by a first private estimate.
+        "momentum", "ssadmm", "mpadmm", "sgd" and "dp-admm" use noisy gradients.
+        "admm-objective" is ADMM with objective perturbation in every step. Instances of
+        classes in `confide.mechanisms` and `confide.selection` are also accepted.
     l2 : float or "auto", default="auto"
-        Ridge Λ: ½Λ‖θ‖² is added to the sum of the losses (not their mean), intercept
-        included. A larger one shrinks coefficients and lets less noise through. "auto"
-        chooses it from public facts.
+        Ridge parameter Λ: ½Λ‖θ‖² is added to the sum of the losses (not their mean). θ
+        includes the intercept. A larger value shrinks the coefficients and reduces the
+        effect of the noise. "auto" chooses a value from public facts.
     l1 : float, default=0
-        Weight of an ℓ1 penalty on the slopes; a larger one sets more of them to 0. With
-        mechanism "adaptive" it is the weight for a slope of average size.
+        Weight of an ℓ1 penalty on the slopes. A larger weight sets more of them to 0. With
+        mechanism "adaptive", it is the weight for a slope of average size.
     penalty : Penalty, optional
         Penalty from `confide.objectives` instead of ``l1``: `L1`, `ElasticNet`, `GroupL2`
-        or `Nuclear`; `Scad` and `Mcp` with mechanisms that follow noisy gradients. Its
-        coordinates are the columns of the design, the intercept last.
+        or `Nuclear`. Mechanisms that use noisy gradients also allow `Scad` and `Mcp`. The
+        penalty has one coordinate per column of the design matrix, with the intercept last.
     fit_intercept : bool, default=True
-        Add a constant column of height 0.3 times the row norm, penalised like the others.
+        Whether to add a constant column. Its value is 0.3 times the row norm, and its
+        coefficient is penalised like the others.
     neighbours : {"add-remove", "replace-one"}, optional
-        What the guarantee hides: whether a person is in the table (the number of rows is
-        then private), or the values of a person (the number of rows is then public, and
-        noise is larger). By default that of the mechanism, usually "add-remove".
+        Neighbour relation of the guarantee. "add-remove" hides whether a person is in the
+        table; the number of rows is then private. "replace-one" hides the values of a
+        person; the number of rows is then public, and the noise is larger. By default, the
+        relation is that of the mechanism, usually "add-remove".
     intervals : bool, float or Intervals, optional
-        Release intervals, standard errors and tests as well, from the same budget. True
-        chooses their share; 0.2 sets it to a fifth. Coefficients get the rest.
+        Whether to release intervals, standard errors and tests as well, from the same
+        budget. True chooses their share of the budget automatically, and a number such as
+        0.2 sets it. The rest is for the coefficients.
     ranges : {"auto", "private", "public"} or Ranges, default="auto"
-        Whether part of the budget pays for estimated ranges of numbers. "private" estimates
-        all ranges that the schema does not declare public; "public" uses the declared
-        limits; "auto" estimates where limits are absent, and elsewhere if the number of
-        rows makes it worthwhile.
+        Whether part of the budget is spent on estimating the ranges of numeric columns.
+        "private" estimates all ranges that the schema does not declare public. "public"
+        uses the declared limits. "auto" estimates the ranges of columns without limits, and
+        those of other columns if the number of rows makes it worthwhile.
     ledger : Ledger, str or Path, optional
-        Ledger to charge before any noise is drawn, under the name of the schema, or of
-        `Ledger.for_dataset` for arrays. Without one, spending is not recorded.
+        Ledger to charge before any noise is drawn. The charge is recorded under the name of
+        the schema or, for arrays, the name given to `Ledger.for_dataset`. Without a ledger,
+        spending is not recorded.
     random_state : int or generator, optional
-        A seed makes a fit repeatable and NOT private: for tests and studies. By default
-        noise comes from the operating system.
+        Seed or generator for tests and studies. It makes a fit repeatable and NOT private.
+        By default, the random bits for the noise come from the operating system.
     target_bound : float, optional
         Public bound on the absolute value of the target; larger targets are clamped. A
-        schema may declare any range instead. Noise on coefficients grows with the range.
+        schema may declare any range instead. The noise grows with the range.
     slope_bound : float, optional
-        Residuals, in the unit of the target, beyond which a row counts no more than at the
-        bound (Huber's loss). By default a quarter of the width of the range. A smaller one
-        means less noise and more bias where residuals are skewed. Mechanisms that release
-        sums do not clip.
+        Size of a residual, in the unit of the target, beyond which its influence no longer
+        grows (Huber's loss). By default a quarter of the width of the target's range. A
+        smaller bound means less noise, but more bias if residuals are skewed. Mechanisms
+        that release sums do not clip residuals.
     coef_norm : float, optional
-        Confine the coefficients, of scaled columns and in the unit of the target, to a ball
-        of this public radius; residuals are then not clipped unless ``slope_bound`` is set.
+        Public bound on the Euclidean norm of the coefficients, imposed as a constraint. The
+        norm is for scaled columns and in the unit of the target. With this bound, residuals
+        are not clipped unless ``slope_bound`` is set.
     weight_cap : float, optional
-        Public cap on ``sample_weight``; larger weights are lowered to it. Noise grows with
-        it; ``l2`` is added to the sum of weights divided by the cap.
+        Public cap on ``sample_weight``; larger weights are clamped to it. The noise grows
+        with the cap. The ridge is added to the sum of losses that are weighted by
+        ``sample_weight`` divided by the cap.
 
     Attributes
     ----------
@@ -115,25 +123,25 @@ class LinearRegression(PrivateRegressor):
     intervals_ : IntervalTable
         Estimates with intervals, if requested.
     selected_ : tuple of str
-        Names of the variables with a coefficient other than 0, where a penalty or the
-        mechanism selects.
+        Names of the variables with a coefficient other than 0, if a penalty or the
+        mechanism selects variables.
     support_ : ndarray
-        Indices of the columns of the design with a coefficient other than 0.
+        Indices of the columns of the design matrix with a coefficient other than 0.
     schema_ : Schema or None
-        The schema, with the ranges that the fit estimated.
+        The schema, including the ranges that the fit estimated.
     rows_ : int or None
-        Number of rows, where it is public.
+        Number of rows, if it is public.
     holdout_score_ : ModelScore
-        How good the model is on held-out rows, after ``fit(..., holdout=0.2)``.
+        Score of the model on held-out rows, after ``fit(..., holdout=0.2)``.
     n_features_in_ : int
-        Number of columns of the design.
+        Number of columns of the design matrix.
     feature_names_in_ : ndarray
-        Names of the columns, where they have any.
+        Names of the columns, if the input had names.
 
     See Also
     --------
-    SparseLinearRegression : Few of many columns.
-    MultiResponseRegression : Several targets at once.
+    SparseLinearRegression : Selects few of many columns.
+    MultiResponseRegression : Fits several targets at once.
 
     Examples
     --------
@@ -158,13 +166,13 @@ class LinearRegression(PrivateRegressor):
     upper       0.5
     Name: age, dtype: float64
 
-    Rounded to one digit, both ends of the private interval are the slope that generated the
-    table.
+    Rounded to one digit, both ends of the private interval equal the slope that generated
+    the table.
 
     >>> model.predict(pd.DataFrame({"age": [30, 70]})).round()
     array([115., 135.])
 
-    People of 70 have a pressure that is 20 mmHg higher than that of people of 30.
+    The predicted pressure at age 70 is 20 mmHg higher than at age 30.
     """
 
     def __init__(
@@ -225,7 +233,7 @@ class LinearRegression(PrivateRegressor):
         return Squared() if clip is None else Clipped(Squared(), clip)
 
     def _clip(self) -> float | None:
-        """Return where residuals are cut, in the unit of the loss; None if nowhere."""
+        """Return the bound on residuals, in the unit of the loss; None if not clipped."""
         if self.slope_bound is not None:
             return float(self.slope_bound) / self._units(self.schema)[0]
         return USUAL_CLIP if self.coef_norm is None else None
@@ -243,29 +251,31 @@ class LinearRegression(PrivateRegressor):
         )
 
     def score_looks(self, classes: int, neighbours: Neighbours) -> tuple[Look, ...]:
-        """Return the counts of a private score, known before the model is fitted.
+        """Return the noisy counts that a private score consists of.
+
+        They are known before the model is fitted.
 
         Parameters
         ----------
         classes : int
             Not used.
         neighbours : Neighbours
-            Relation that the score protects.
+            Neighbour relation of the guarantee.
 
         Returns
         -------
         tuple of Look
-            The successive noisy counts.
+            One entry per vector of noisy counts.
         """
         return NumberErrors(0.0, 1.0).looks(neighbours)
 
     def score_rule(self) -> ScoreRule:
-        """Return how a private score counts the residuals of this model.
+        """Return the rule by which a private score counts the residuals of this model.
 
         Returns
         -------
         NumberErrors
-            The rule, made of public facts alone.
+            The rule, which contains public facts only.
         """
         unit, origin = self._units(self.schema_)
         return NumberErrors(origin, unit)

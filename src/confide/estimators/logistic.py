@@ -45,78 +45,87 @@ MultiClass: TypeAlias = Literal["auto", "multinomial", "one-vs-rest"]
 class LogisticRegression(PrivateClassifier):
     """Logistic regression under differential privacy.
 
-    The fit minimises the sum of logistic losses and a ridge, with noise calibrated to
-    public facts before any row is read. With the default mechanism the guarantee is PROVED
-    (docs/proofs/objective-perturbation.md), also with intervals and estimated ranges.
-    A mechanism whose guarantee is only CLAIMED warns before anything is charged.
+    The fit minimises the sum of logistic losses plus a ridge penalty. The noise is
+    calibrated to public facts before any row is read. With the default mechanism the
+    guarantee is PROVED (docs/proofs/objective-perturbation.md), also with intervals and
+    estimated ranges. If the guarantee of a mechanism is only CLAIMED, there is a warning
+    before anything is charged.
 
     Parameters
     ----------
     budget : Pure, Approx or Zcdp
-        What the fit may spend: coefficients, intervals and estimated ranges together. A
-        larger budget gives less noise and a weaker guarantee. The only required argument.
+        Privacy budget of the fit, for coefficients, intervals and estimated ranges
+        together. A larger budget means less noise and a weaker guarantee. It is the only
+        required argument.
     schema : Schema, optional
         Public description of a table: its columns with their ranges or levels, and the
-        target. `fit` then takes a data frame or a file. Write it without looking at the
-        private rows.
+        target. With a schema, `fit` takes a data frame or a file. Write the schema without
+        looking at the private rows.
     row_norm : float, optional
         Public bound on the Euclidean length of a row of features; longer rows are scaled
-        down to it. Arrays need one; with a schema it has no effect. A larger bound means
-        more noise, a smaller one distorts more rows.
+        down to it. It is required for arrays, and ignored with a schema. A larger bound
+        means more noise; a smaller bound distorts more rows.
     mechanism : str or Mechanism, default="objective"
-        How coefficients are released. "objective" adds noise to the objective, "output" to
-        the minimiser; "adaptive" weights an ``l1`` penalty by a first private look;
-        "momentum", "ssadmm", "mpadmm", "sgd" and "dp-admm" follow noisy gradients and take
-        penalties that are not convex; "admm-objective" follows a paper. Or an instance of a
-        class in `confide.mechanisms` or `confide.selection`, for example `SelectThenFit`.
+        Mechanism that releases the coefficients. "objective" adds noise to the objective,
+        and "output" to the minimiser. "adaptive" weights an ``l1`` penalty by a first
+        private estimate. "momentum", "ssadmm", "mpadmm", "sgd" and "dp-admm" use noisy
+        gradients and allow penalties that are not convex. "admm-objective" is ADMM with
+        objective perturbation in every step. Instances of classes in `confide.mechanisms`
+        and `confide.selection`, such as `SelectThenFit`, are also accepted.
     l2 : float or "auto", default="auto"
-        Ridge Λ: ½Λ‖θ‖² is added to the sum of the losses (not their mean), intercept
-        included. A larger one shrinks coefficients and lets less noise through. "auto"
-        chooses it from public facts.
+        Ridge parameter Λ: ½Λ‖θ‖² is added to the sum of the losses (not their mean). θ
+        includes the intercept. A larger value shrinks the coefficients and reduces the
+        effect of the noise. "auto" chooses a value from public facts.
     l1 : float, default=0
-        Weight of an ℓ1 penalty on the slopes; a larger one sets more of them to 0. With
-        mechanism "adaptive" it is the weight for a slope of average size.
+        Weight of an ℓ1 penalty on the slopes. A larger weight sets more of them to 0. With
+        mechanism "adaptive", it is the weight for a slope of average size.
     penalty : Penalty, optional
         Penalty from `confide.objectives` instead of ``l1``: `L1`, `ElasticNet`, `GroupL2`
-        or `Nuclear`; `Scad` and `Mcp` with mechanisms that follow noisy gradients. Its
-        coordinates are the columns of the design, the intercept last.
+        or `Nuclear`. Mechanisms that use noisy gradients also allow `Scad` and `Mcp`. The
+        penalty has one coordinate per column of the design matrix, with the intercept last.
     fit_intercept : bool, default=True
-        Add a constant column of height 0.3 times the row norm, penalised like the others.
+        Whether to add a constant column. Its value is 0.3 times the row norm, and its
+        coefficient is penalised like the others.
     neighbours : {"add-remove", "replace-one"}, optional
-        What the guarantee hides: whether a person is in the table (the number of rows is
-        then private), or the values of a person (the number of rows is then public, and
-        noise is larger). By default that of the mechanism, usually "add-remove".
+        Neighbour relation of the guarantee. "add-remove" hides whether a person is in the
+        table; the number of rows is then private. "replace-one" hides the values of a
+        person; the number of rows is then public, and the noise is larger. By default, the
+        relation is that of the mechanism, usually "add-remove".
     intervals : bool, float or Intervals, optional
-        Release intervals, standard errors and tests as well, from the same budget. True
-        chooses their share; 0.2 sets it to a fifth. Coefficients get the rest.
+        Whether to release intervals, standard errors and tests as well, from the same
+        budget. True chooses their share of the budget automatically, and a number such as
+        0.2 sets it. The rest is for the coefficients.
     ranges : {"auto", "private", "public"} or Ranges, default="auto"
-        Whether part of the budget pays for estimated ranges of numbers. "private" estimates
-        all ranges that the schema does not declare public; "public" uses the declared
-        limits; "auto" estimates where limits are absent, and elsewhere if the number of
-        rows makes it worthwhile.
+        Whether part of the budget is spent on estimating the ranges of numeric columns.
+        "private" estimates all ranges that the schema does not declare public. "public"
+        uses the declared limits. "auto" estimates the ranges of columns without limits, and
+        those of other columns if the number of rows makes it worthwhile.
     ledger : Ledger, str or Path, optional
-        Ledger to charge before any noise is drawn, under the name of the schema, or of
-        `Ledger.for_dataset` for arrays. Without one, spending is not recorded.
+        Ledger to charge before any noise is drawn. The charge is recorded under the name of
+        the schema or, for arrays, the name given to `Ledger.for_dataset`. Without a ledger,
+        spending is not recorded.
     random_state : int or generator, optional
-        A seed makes a fit repeatable and NOT private: for tests and studies. By default
-        noise comes from the operating system.
+        Seed or generator for tests and studies. It makes a fit repeatable and NOT private.
+        By default, the random bits for the noise come from the operating system.
     classes : sequence, optional
-        Public labels, for arrays. With two labels the second is the positive one. Labels
-        that are read off ``y`` instead become an assumption of the guarantee. A row with
-        any other label is treated as the first of two, and as none of several.
+        Public labels, for arrays. With two labels, the second is the positive one. If the
+        labels are read from ``y`` instead, the guarantee assumes that they are public. A
+        row with any other label is treated as the first class if there are two, and as
+        belonging to no class if there are more.
     slope_bound : float, optional
-        Clip the slope of the loss at this public bound. A smaller one means less noise, and
-        probabilities that are no longer calibrated.
+        Public bound at which the slope of the loss is clipped. A smaller bound means less
+        noise, but predicted probabilities are no longer calibrated.
     coef_norm : float, optional
-        Confine the coefficients to a ball of this public radius.
+        Public bound on the Euclidean norm of the coefficients, imposed as a constraint.
     weight_cap : float, optional
-        Public cap on ``sample_weight``; larger weights are lowered to it. Noise grows with
-        it; ``l2`` is added to the sum of weights divided by the cap.
+        Public cap on ``sample_weight``; larger weights are clamped to it. The noise grows
+        with the cap. The ridge is added to the sum of losses that are weighted by
+        ``sample_weight`` divided by the cap.
     multi_class : {"auto", "multinomial", "one-vs-rest"}, default="auto"
-        How three classes or more are fitted: with one multinomial loss, whose coefficients
-        add up to 0 over the classes, or with one fit per class, which share the budget.
-        "auto" is multinomial where the mechanism ("objective" or "output") and the settings
-        (a ridge alone) allow it.
+        How three or more classes are fitted. "multinomial" uses one multinomial loss, with
+        coefficients that add up to 0 over the classes. "one-vs-rest" makes one fit per
+        class, and the fits share the budget. "auto" is multinomial if the mechanism is
+        "objective" or "output" and there are no penalties or bounds besides the ridge.
 
     Attributes
     ----------
@@ -127,33 +136,33 @@ class LogisticRegression(PrivateClassifier):
     intercept_ : ndarray
         Intercepts on the same scale.
     classes_ : ndarray
-        The labels.
+        Labels of the classes.
     intervals_ : IntervalTable
         Estimates with intervals, if requested.
     selected_ : tuple of str
-        Names of the variables with a coefficient other than 0, where a penalty or the
-        mechanism selects.
+        Names of the variables with a coefficient other than 0, if a penalty or the
+        mechanism selects variables.
     support_ : ndarray
-        Indices of the columns of the design with a coefficient other than 0.
+        Indices of the columns of the design matrix with a coefficient other than 0.
     schema_ : Schema or None
-        The schema, with the ranges that the fit estimated.
+        The schema, including the ranges that the fit estimated.
     rows_ : int or None
-        Number of rows, where it is public.
+        Number of rows, if it is public.
     holdout_score_ : ModelScore
-        How good the model is on held-out rows, after ``fit(..., holdout=0.2)``.
+        Score of the model on held-out rows, after ``fit(..., holdout=0.2)``.
     n_features_in_ : int
-        Number of columns of the design.
+        Number of columns of the design matrix.
     feature_names_in_ : ndarray
-        Names of the columns, where they have any.
+        Names of the columns, if the input had names.
 
     See Also
     --------
     confide.planning.plan_fit : Expected interval widths, before anything is spent.
-    confide.tuning.PrivateSearch : Choose settings at the price of one fit.
+    confide.tuning.PrivateSearch : Choice of settings for the cost of one fit.
 
     Examples
     --------
-    A synthetic table of 6,000 people whose risk rises with age, and more for smokers:
+    A synthetic table of 6,000 people whose risk rises with age and is higher for smokers:
 
     >>> import numpy as np
     >>> import pandas as pd
@@ -183,7 +192,7 @@ class LogisticRegression(PrivateClassifier):
     >>> model.predict_proba(new)[:, 1].round(1)
     array([0.4, 0.9])
 
-    At 20 the probability of a smoker is below one half, so "no" is predicted.
+    For a smoker of age 20, the probability is below one half, so "no" is predicted.
     """
 
     def __init__(
@@ -238,20 +247,20 @@ class LogisticRegression(PrivateClassifier):
             raise InvalidParameter(
                 "multi_class",
                 "'one-vs-rest' for this mechanism or with l1, penalty, slope_bound or "
-                "coef_norm: a multinomial fit has a ridge alone, and mechanism "
-                "'objective' or 'output'",
+                "coef_norm: a multinomial fit allows no penalty but the ridge, and needs "
+                "mechanism 'objective' or 'output'",
                 self.multi_class,
             )
         return super()._spec()
 
     @property
     def _together(self) -> bool:
-        """Whether three classes or more have one loss."""
+        """Whether three or more classes are fitted with one joint loss."""
         return self.multi_class != "one-vs-rest" and self._fits_together
 
     @property
     def _fits_together(self) -> bool:
-        """Whether the mechanism takes several scores, and no setting forbids them."""
+        """Whether the mechanism and the settings allow a multinomial loss."""
         bounded = self.slope_bound is not None or self.coef_norm is not None
         if self.l1 or self.penalty is not None or bounded:
             return False
@@ -261,12 +270,12 @@ class LogisticRegression(PrivateClassifier):
 
     @property
     def _multinomial(self) -> bool:
-        """Whether the coefficients are those of one softmax."""
+        """Whether the classes were fitted with one multinomial loss."""
         return self._together and 2 < len(self.classes_) <= MOST_CLASSES
 
     @property
     def _chances(self) -> str:
-        """How margins of several classes become probabilities."""
+        """Name of the map from margins of several classes to probabilities."""
         fitted = hasattr(self, "classes_")
         return "softmax" if fitted and self._multinomial else "one-vs-rest"
 
@@ -277,7 +286,7 @@ class LogisticRegression(PrivateClassifier):
         return "softmax" if self._multinomial else "logit"
 
     def _keep(self, release: Release, task: TargetSpec) -> None:
-        """Take over a release, with a line of coefficients for every class."""
+        """Store a release, with one set of coefficients per class."""
         if is_multinomial(task.loss):
             release = by_class(release, len(task.classes))  # type: ignore[arg-type]
         super()._keep(release, task)
@@ -293,7 +302,7 @@ class LogisticRegression(PrivateClassifier):
         Returns
         -------
         ndarray of shape (n_rows, n_classes)
-            Probabilities that add up to 1 in every row; those of one-vs-rest fits are
+            Probabilities, which add up to 1 in every row. Those of one-vs-rest fits are
             normalised.
         """
         margins = self._margins(X)
@@ -322,7 +331,7 @@ class LogisticRegression(PrivateClassifier):
 
 
 def by_class(release: Release, classes: int) -> Release:
-    """Return a multinomial release with coefficients and errors for every class."""
+    """Return a multinomial release with coefficients and errors for each class."""
     columns = release.value.size // (classes - 1)
     kept = release.intervals
     if kept is not None:

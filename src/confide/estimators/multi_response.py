@@ -29,84 +29,86 @@ from confide.privacy import Budget
 class MultiResponseRegression(PrivateRegressor):
     """Linear regression of several targets on the same rows under differential privacy.
 
-    One record is a row of ``X`` with all its targets. The slope of every squared loss is
-    clipped, and the gradients of all targets are clipped together; the guarantee is PROVED
+    A record is a row of ``X`` with all its targets. The slope of every squared loss is
+    clipped, and the gradients of all targets are clipped together. The guarantee is PROVED
     (docs/proofs/gradient-mechanisms.md).
 
     Parameters
     ----------
     budget : Pure, Approx or Zcdp
-        What the fit may spend: coefficients, intervals and estimated ranges together. A
-        larger budget gives less noise and a weaker guarantee. The only required argument.
+        Privacy budget of the fit. A larger budget means less noise and a weaker guarantee.
+        It is the only required argument.
     schema : None
-        Not used: a schema declares one target.
+        Not available, because a schema declares a single target.
     row_norm : float, optional
         Public bound on the Euclidean length of a row of features; longer rows are scaled
-        down to it. Arrays need one; with a schema it has no effect. A larger bound means
-        more noise, a smaller one distorts more rows.
+        down to it. It is required. A larger bound means more noise; a smaller bound
+        distorts more rows.
     mechanism : str or Mechanism, default="mpadmm"
-        A mechanism that follows noisy gradients: "mpadmm", "momentum", "ssadmm", "sgd" or
-        "dp-admm", or an instance of one.
+        Mechanism that uses noisy gradients: "mpadmm", "momentum", "ssadmm", "sgd" or
+        "dp-admm", or an instance of such a mechanism.
     l2 : float or "auto", default="auto"
-        Ridge Λ: ½Λ‖θ‖² is added to the sum of the losses (not their mean), intercept
-        included. A larger one shrinks coefficients and lets less noise through. "auto"
-        chooses it from public facts.
+        Ridge parameter Λ: ½Λ‖θ‖² is added to the sum of the losses (not their mean). θ
+        includes the intercept. A larger value shrinks the coefficients and reduces the
+        effect of the noise. "auto" chooses a value from public facts.
     l1 : float, default=0
-        Weight of an ℓ1 penalty on the slopes; a larger one sets more of them to 0.
+        Weight of an ℓ1 penalty on the slopes. A larger weight sets more of them to 0.
     penalty : Penalty, optional
         Penalty from `confide.objectives` instead of ``l1`` and ``nuclear``. Its coordinates
-        are the matrix of coefficients line by line: a line for every column of the design,
-        the intercepts last.
+        are the entries of the coefficient matrix row by row. The matrix has one row per
+        column of the design matrix, with the intercepts last.
     nuclear : float, default=0
-        Weight of the nuclear norm of the matrix of slopes; a larger one lowers its rank.
+        Weight of the nuclear norm of the matrix of slopes. A larger weight lowers its rank.
     fit_intercept : bool, default=True
-        Add a constant column of height 0.3 times the row norm, penalised like the others.
+        Whether to add a constant column. Its value is 0.3 times the row norm, and its
+        coefficient is penalised like the others.
     neighbours : {"add-remove", "replace-one"}, optional
-        What the guarantee hides: whether a person is in the table (the number of rows is
-        then private), or the values of a person (the number of rows is then public, and
-        noise is larger). By default that of the mechanism, usually "add-remove".
+        Neighbour relation of the guarantee. "add-remove" hides whether a person is in the
+        table; the number of rows is then private. "replace-one" hides the values of a
+        person; the number of rows is then public, and the noise is larger. By default, the
+        relation is that of the mechanism, usually "add-remove".
     intervals : None
-        Not available for mechanisms that follow noisy gradients.
+        Not available for mechanisms that use noisy gradients.
     ledger : Ledger, str or Path, optional
-        Ledger to charge before any noise is drawn, under the name of the schema, or of
-        `Ledger.for_dataset` for arrays. Without one, spending is not recorded.
+        Ledger to charge before any noise is drawn. The charge is recorded under the name
+        given to `Ledger.for_dataset`. Without a ledger, spending is not recorded.
     random_state : int or generator, optional
-        A seed makes a fit repeatable and NOT private: for tests and studies. By default
-        noise comes from the operating system.
+        Seed or generator for tests and studies. It makes a fit repeatable and NOT private.
+        By default, the random bits for the noise come from the operating system.
     target_bound : float
         Public bound on the absolute value of every target; larger targets are clamped.
-        Bring targets to a common scale first.
+        Scale the targets to comparable sizes first.
     slope_bound : float, optional
-        Residual, in the unit of the targets, beyond which a row counts no more than at the
-        bound. By default ``target_bound``.
+        Size of a residual, in the unit of the targets, beyond which its influence no longer
+        grows. By default ``target_bound``.
 
     Attributes
     ----------
     release_ : Release
-        Coefficients with their guarantee, their noise and, if requested, intervals.
+        Coefficients with their guarantee and their noise.
     coef_ : ndarray of shape (n_targets, n_features)
-        Slopes of every target.
+        Slopes, one row per target.
     intercept_ : ndarray of shape (n_targets,)
         Intercepts.
     selected_ : tuple of str
-        Names of the variables with a coefficient other than 0, where a penalty or the
-        mechanism selects.
+        Names of the variables with a coefficient other than 0, if a penalty or the
+        mechanism selects variables.
     support_ : ndarray
-        Indices of the columns of the design with a coefficient other than 0.
+        Indices of the columns of the design matrix with a coefficient other than 0.
     schema_ : Schema or None
-        The schema, with the ranges that the fit estimated.
+        Always None.
     rows_ : int or None
-        Number of rows, where it is public.
+        Number of rows, if it is public.
     holdout_score_ : ModelScore
-        How good the model is on held-out rows, after ``fit(..., holdout=0.2)``.
+        Not available for several targets.
     n_features_in_ : int
-        Number of columns of the design.
+        Number of columns of the design matrix.
     feature_names_in_ : ndarray
-        Names of the columns, where they have any.
+        Names of the columns, if the input had names.
 
     See Also
     --------
-    LinearRegression : One target, with intervals.
+    LinearRegression : Fits one target, with intervals if requested.
 
     Examples
     --------
@@ -122,7 +124,7 @@ class MultiResponseRegression(PrivateRegressor):
     >>> model.predict([[1.0]]).round(1)
     array([[ 0.5, -0.5]])
 
-    At 1 the two private predictions have the right size and opposite signs.
+    At 1, the two private predictions have the right size and opposite signs.
     """
 
     def __init__(
@@ -170,7 +172,7 @@ class MultiResponseRegression(PrivateRegressor):
         X : array or table
             Features.
         y : array of shape (n_rows, n_targets)
-            Targets, a column for each.
+            Targets, one column each.
         holdout : None
             Not available for several targets.
 
@@ -197,12 +199,12 @@ class MultiResponseRegression(PrivateRegressor):
         return np.clip(self._margins(X), *self._ends(None))
 
     def _spec(self) -> FitSpec:
-        weight = read_number("nuclear", self.nuclear, "0 means none.", zero=True)
+        weight = read_number("nuclear", self.nuclear, "0 means no penalty.", zero=True)
         if weight and (self.l1 or self.penalty is not None):
             raise InvalidParameter("nuclear", "0 together with another penalty", weight)
         if self.schema is not None:
             raise InvalidParameter(
-                "schema", "None for several targets: a schema declares one", "a schema"
+                "schema", "None for several targets: a schema has only one", "a schema"
             )
         return super()._spec()
 
@@ -216,14 +218,14 @@ class MultiResponseRegression(PrivateRegressor):
         return SeveralTargetsRule(bound, Clipped(Squared(), cut))
 
     def _keep(self, release: Release, task: TargetSpec) -> None:
-        """Take over a release with a line of coefficients for every target."""
+        """Store a release, with one set of coefficients per target."""
         matrix = release.value.reshape(-1, task.responses)
         super()._keep(replace(release, value=np.ascontiguousarray(matrix.T)), task)
 
     def _check_release(self, release: Release) -> None:
         width = self.n_features_in_ + bool(self.fit_intercept)
         if release.value.ndim != 2 or release.value.shape[1] != width:
-            raise InvalidParameter("coefficients", f"lines of {width}", "another shape")
+            raise InvalidParameter("coefficients", f"rows of {width}", "another shape")
 
     def _set_coefficients(self, value: Array) -> None:
         PrivateLinearModel._set_coefficients(self, value)  # noqa: SLF001

@@ -32,80 +32,88 @@ from confide.privacy import Budget, Neighbours
 from confide.reporting.effect_scale import Link
 
 LARGEST_COUNT = 4.0
-"""Where no slope is bounded, counts are scaled so that the largest becomes this."""
+"""Largest count after scaling, if no slope or coefficient bound is given."""
 USUAL_COUNT_CLIP = 3.0
-"""Residuals are clipped at this: three quarters of the largest count."""
+"""Default bound on residuals of scaled counts: three quarters of the largest count."""
 
 
 class PoissonRegression(PrivateRegressor):
     """Poisson regression with a log link under differential privacy.
 
-    The fit minimises the sum of Poisson losses, clipped by default, and a ridge. Without
-    ``slope_bound`` and ``coef_norm`` counts are divided internally by a quarter of their
-    bound. The guarantee of the default mechanism is PROVED
+    The fit minimises the sum of Poisson losses, whose slopes are clipped by default, plus a
+    ridge penalty. Without ``slope_bound`` and ``coef_norm``, counts are divided internally
+    by a quarter of their bound. The guarantee of the default mechanism is PROVED
     (docs/proofs/objective-perturbation.md).
 
     Parameters
     ----------
     budget : Pure, Approx or Zcdp
-        What the fit may spend: coefficients, intervals and estimated ranges together. A
-        larger budget gives less noise and a weaker guarantee. The only required argument.
+        Privacy budget of the fit, for coefficients, intervals and estimated ranges
+        together. A larger budget means less noise and a weaker guarantee. It is the only
+        required argument.
     schema : Schema, optional
         Public description of a table: its columns with their ranges or levels, and the
-        target. `fit` then takes a data frame or a file. Write it without looking at the
-        private rows.
+        target. With a schema, `fit` takes a data frame or a file. Write the schema without
+        looking at the private rows.
     row_norm : float, optional
         Public bound on the Euclidean length of a row of features; longer rows are scaled
-        down to it. Arrays need one; with a schema it has no effect. A larger bound means
-        more noise, a smaller one distorts more rows.
+        down to it. It is required for arrays, and ignored with a schema. A larger bound
+        means more noise; a smaller bound distorts more rows.
     mechanism : str or Mechanism, default="objective"
-        How coefficients are released. "objective" adds noise to the objective, "output" to
-        the minimiser; "adaptive" weights an ``l1`` penalty by a first private look;
-        "momentum", "ssadmm", "mpadmm", "sgd" and "dp-admm" follow noisy gradients and take
-        penalties that are not convex; "admm-objective" follows a paper. Or an instance of a
-        class in `confide.mechanisms` or `confide.selection`, for example `SelectThenFit`.
+        Mechanism that releases the coefficients. "objective" adds noise to the objective,
+        and "output" to the minimiser. "adaptive" weights an ``l1`` penalty by a first
+        private estimate. "momentum", "ssadmm", "mpadmm", "sgd" and "dp-admm" use noisy
+        gradients and allow penalties that are not convex. "admm-objective" is ADMM with
+        objective perturbation in every step. Instances of classes in `confide.mechanisms`
+        and `confide.selection`, such as `SelectThenFit`, are also accepted.
     l2 : float or "auto", default="auto"
-        Ridge Λ: ½Λ‖θ‖² is added to the sum of the losses (not their mean), intercept
-        included. A larger one shrinks coefficients and lets less noise through. "auto"
-        chooses it from public facts.
+        Ridge parameter Λ: ½Λ‖θ‖² is added to the sum of the losses (not their mean). θ
+        includes the intercept. A larger value shrinks the coefficients and reduces the
+        effect of the noise. "auto" chooses a value from public facts.
     l1 : float, default=0
-        Weight of an ℓ1 penalty on the slopes; a larger one sets more of them to 0. With
-        mechanism "adaptive" it is the weight for a slope of average size.
+        Weight of an ℓ1 penalty on the slopes. A larger weight sets more of them to 0. With
+        mechanism "adaptive", it is the weight for a slope of average size.
     penalty : Penalty, optional
         Penalty from `confide.objectives` instead of ``l1``: `L1`, `ElasticNet`, `GroupL2`
-        or `Nuclear`; `Scad` and `Mcp` with mechanisms that follow noisy gradients. Its
-        coordinates are the columns of the design, the intercept last.
+        or `Nuclear`. Mechanisms that use noisy gradients also allow `Scad` and `Mcp`. The
+        penalty has one coordinate per column of the design matrix, with the intercept last.
     fit_intercept : bool, default=True
-        Add a constant column of height 0.3 times the row norm, penalised like the others.
+        Whether to add a constant column. Its value is 0.3 times the row norm, and its
+        coefficient is penalised like the others.
     neighbours : {"add-remove", "replace-one"}, optional
-        What the guarantee hides: whether a person is in the table (the number of rows is
-        then private), or the values of a person (the number of rows is then public, and
-        noise is larger). By default that of the mechanism, usually "add-remove".
+        Neighbour relation of the guarantee. "add-remove" hides whether a person is in the
+        table; the number of rows is then private. "replace-one" hides the values of a
+        person; the number of rows is then public, and the noise is larger. By default, the
+        relation is that of the mechanism, usually "add-remove".
     intervals : bool, float or Intervals, optional
-        Release intervals, standard errors and tests as well, from the same budget. True
-        chooses their share; 0.2 sets it to a fifth. Coefficients get the rest.
+        Whether to release intervals, standard errors and tests as well, from the same
+        budget. True chooses their share of the budget automatically, and a number such as
+        0.2 sets it. The rest is for the coefficients.
     ranges : {"auto", "private", "public"} or Ranges, default="auto"
-        Whether part of the budget pays for estimated ranges of numbers. "private" estimates
-        all ranges that the schema does not declare public; "public" uses the declared
-        limits; "auto" estimates where limits are absent, and elsewhere if the number of
-        rows makes it worthwhile.
+        Whether part of the budget is spent on estimating the ranges of numeric columns.
+        "private" estimates all ranges that the schema does not declare public. "public"
+        uses the declared limits. "auto" estimates the ranges of columns without limits, and
+        those of other columns if the number of rows makes it worthwhile.
     ledger : Ledger, str or Path, optional
-        Ledger to charge before any noise is drawn, under the name of the schema, or of
-        `Ledger.for_dataset` for arrays. Without one, spending is not recorded.
+        Ledger to charge before any noise is drawn. The charge is recorded under the name of
+        the schema or, for arrays, the name given to `Ledger.for_dataset`. Without a ledger,
+        spending is not recorded.
     random_state : int or generator, optional
-        A seed makes a fit repeatable and NOT private: for tests and studies. By default
-        noise comes from the operating system.
+        Seed or generator for tests and studies. It makes a fit repeatable and NOT private.
+        By default, the random bits for the noise come from the operating system.
     target_bound : float, optional
         Public bound on the counts, for arrays; larger counts are clamped. A schema declares
-        ``upper`` instead. Noise on coefficients grows with it.
+        ``upper`` instead. The noise grows with the bound.
     slope_bound : float, optional
-        Residual, in counts, beyond which a row counts no more than at the bound. By default
-        three quarters of the bound on the counts.
+        Size of a residual, in counts, beyond which its influence no longer grows. By
+        default three quarters of the bound on the counts.
     coef_norm : float, optional
-        Confine the coefficients to a ball of this public radius instead of clipping.
+        Public bound on the Euclidean norm of the coefficients, imposed as a constraint. It
+        replaces the default clipping of residuals.
     weight_cap : float, optional
-        Public cap on ``sample_weight``; larger weights are lowered to it. Noise grows with
-        it; ``l2`` is added to the sum of weights divided by the cap.
+        Public cap on ``sample_weight``; larger weights are clamped to it. The noise grows
+        with the cap. The ridge is added to the sum of losses that are weighted by
+        ``sample_weight`` divided by the cap.
 
     Attributes
     ----------
@@ -118,20 +126,20 @@ class PoissonRegression(PrivateRegressor):
     intervals_ : IntervalTable
         Estimates with intervals, if requested.
     selected_ : tuple of str
-        Names of the variables with a coefficient other than 0, where a penalty or the
-        mechanism selects.
+        Names of the variables with a coefficient other than 0, if a penalty or the
+        mechanism selects variables.
     support_ : ndarray
-        Indices of the columns of the design with a coefficient other than 0.
+        Indices of the columns of the design matrix with a coefficient other than 0.
     schema_ : Schema or None
-        The schema, with the ranges that the fit estimated.
+        The schema, including the ranges that the fit estimated.
     rows_ : int or None
-        Number of rows, where it is public.
+        Number of rows, if it is public.
     holdout_score_ : ModelScore
-        How good the model is on held-out rows, after ``fit(..., holdout=0.2)``.
+        Score of the model on held-out rows, after ``fit(..., holdout=0.2)``.
     n_features_in_ : int
-        Number of columns of the design.
+        Number of columns of the design matrix.
     feature_names_in_ : ndarray
-        Names of the columns, where they have any.
+        Names of the columns, if the input had names.
 
     See Also
     --------
@@ -220,7 +228,7 @@ class PoissonRegression(PrivateRegressor):
         )
 
     def _unit(self, schema: Schema | None) -> float:
-        """Return what counts are divided by: 1 where a bound on the slope is given."""
+        """Return the divisor of the counts: 1 if a slope or coefficient bound is given."""
         if self.slope_bound is not None or self.coef_norm is not None:
             return 1.0
         return self._most(schema) / LARGEST_COUNT
@@ -235,7 +243,7 @@ class PoissonRegression(PrivateRegressor):
         return ratio * self._unit(self.schema_)
 
     def _most(self, schema: Schema | None) -> float:
-        """Return the largest count; a range of counts begins at 0, unless it was bought."""
+        """Return the largest count, after a check that a declared range begins at 0."""
         lower, upper = self._ends(schema)
         if schema is not None and self.target_bound is None:
             name = schema.target.name
@@ -251,29 +259,31 @@ class PoissonRegression(PrivateRegressor):
         return upper
 
     def score_looks(self, classes: int, neighbours: Neighbours) -> tuple[Look, ...]:
-        """Return the counts of a private score, known before the model is fitted.
+        """Return the noisy counts that a private score consists of.
+
+        They are known before the model is fitted.
 
         Parameters
         ----------
         classes : int
             Not used.
         neighbours : Neighbours
-            Relation that the score protects.
+            Neighbour relation of the guarantee.
 
         Returns
         -------
         tuple of Look
-            The successive noisy counts.
+            One entry per vector of noisy counts.
         """
         return CountErrors(1.0, 1.0, 0.0, 1.0).looks(neighbours)
 
     def score_rule(self) -> ScoreRule:
-        """Return how a private score counts the residuals of this model.
+        """Return the rule by which a private score counts the residuals of this model.
 
         Returns
         -------
         CountErrors
-            The rule, made of public facts alone.
+            The rule, which contains public facts only.
         """
         most, (level, reach) = self._most(self.schema_), self._reach()
         ends = np.clip([level - reach, level + reach], LOWEST_LOG, math.log(most))

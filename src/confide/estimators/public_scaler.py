@@ -1,4 +1,4 @@
-"""Scale columns of an array by public limits: the first step of a pipeline."""
+"""Scaling of array columns by public limits, as the first step of a pipeline."""
 
 import math
 from typing import Any
@@ -12,26 +12,26 @@ from confide.errors import InvalidParameter
 
 
 class PublicScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Scale every column of an array to [−1, 1] by public limits.
+    """Transformer that scales every column of an array to [−1, 1] by public limits.
 
-    StandardScaler of scikit-learn is not private: it takes means and deviations from all
-    rows, so that every scaled row reveals something about all others. This one looks at
-    each row separately; ``fit`` learns nothing but the number of columns.
+    The StandardScaler of scikit-learn is not private: it uses the means and standard
+    deviations of all rows, so every scaled row depends on all others. This transformer
+    scales each row separately, and ``fit`` learns only the number of columns.
 
     Parameters
     ----------
     lower : float or sequence of float, default=-1.0
-        Public lower limit, one for all columns or one for each. Values below are clamped.
+        Public lower limit, one for all columns or one each. Smaller values are clamped.
     upper : float or sequence of float, default=1.0
-        Public upper limits. Values above are clamped. A missing value becomes 0, the
-        middle.
+        Public upper limit, one for all columns or one each. Larger values are clamped. A
+        missing value becomes 0, the middle of the range.
 
     Attributes
     ----------
     n_features_in_ : int
         Number of columns.
     row_norm : float
-        Largest length of a scaled row, to be declared for the model that follows.
+        Largest Euclidean length of a scaled row, to be passed to the model that follows.
 
     Examples
     --------
@@ -52,7 +52,7 @@ class PublicScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # ty
         self.upper = upper
 
     def fit(self, X: Any, y: Any = None) -> "PublicScaler":
-        """Check the limits; only the number of columns is learned.
+        """Check the limits, and store the number of columns.
 
         Parameters
         ----------
@@ -81,7 +81,7 @@ class PublicScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # ty
         Returns
         -------
         ndarray
-            Every value as its position between the limits, from −1 to 1.
+            Scaled values, from −1 at the lower limit to 1 at the upper limit.
         """
         check_is_fitted(self)
         values = validate_data(
@@ -116,7 +116,7 @@ class PublicScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # ty
                 f"finite numbers, lower below upper: one pair, or one for each of {width} "
                 "columns",
                 (self.lower, self.upper),
-                "Use what is known without looking at the table.",
+                "Use limits that are known without looking at the table.",
             )
         return lower, upper
 

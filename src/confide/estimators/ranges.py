@@ -34,10 +34,10 @@ from confide.privacy import (
 )
 
 RANGES_FORMAT = "confide-ranges"
-"""What a ledger keeps of a purchase of ranges."""
+"""Format name of the record of estimated ranges in a ledger."""
 THEOREM = "private-ranges.md#counts-exact"
 WHOLE = Fraction(1)
-"""The share of the budget that ranges have where they are bought by themselves."""
+"""Share of the budget for ranges that are estimated without a fit."""
 FOR_INTERVALS, FOR_PREDICTIONS = "plain intervals", "predictions"
 
 
@@ -48,17 +48,17 @@ class BoughtRanges:
     Parameters
     ----------
     schema : Schema
-        The schema with the bought ranges, which names the purchase.
+        The schema with the estimated ranges and a record of how they were bought.
     release : RangeRelease
-        The ranges, and the columns whose values noise hides.
+        The ranges, and the columns whose values are hidden by the noise.
     guarantee : Guarantee
-        What the purchase promises.
+        Privacy guarantee of the ranges.
     events : tuple of Event
-        What the purchase cost, for a ledger.
+        Privacy cost of the ranges, for a ledger.
 
     See Also
     --------
-    buy_ranges : Makes one.
+    buy_ranges : Estimates the ranges.
 
     Examples
     --------
@@ -71,7 +71,7 @@ class BoughtRanges:
     >>> [name for name, lower, upper in found.lines], found.caution
     (['dose'], '')
 
-    The range of one column was bought, and noise hides no column.
+    The range of one column was estimated, and no column is hidden by the noise.
     """
 
     schema: Schema
@@ -81,13 +81,13 @@ class BoughtRanges:
 
     @property
     def lines(self) -> list[tuple[str, str, str]]:
-        """Name, lower and upper end of every bought range, as text."""
+        """Name, lower end and upper end of every estimated range, as text."""
         ends = self.schema.bought[-1].facts
         return [(name, show_end(low), show_end(high)) for name, (low, high) in ends.items()]
 
     @property
     def caution(self) -> str:
-        """Warning about columns whose values noise hides; empty if there are none."""
+        """Warning about columns whose values the noise hides; empty if there are none."""
         return hidden_ranges(self.release.hidden)
 
 
@@ -102,11 +102,11 @@ def buy_ranges(
     ledger: LedgerSetting = None,
     random_state: RandomState = None,
 ) -> BoughtRanges:
-    """Release a range for every number column, and for a target that is a number.
+    """Estimate a range privately for every numeric column, and for a numeric target.
 
-    Columns that the schema marks ``range="public"`` keep their limits. Later fits with
-    the returned schema use its ranges at no further cost; their guarantees say where the
-    ranges come from. The guarantee of the purchase is PROVED
+    Columns that the schema marks ``range="public"`` keep their limits. The ranges are
+    bought once: later fits with the returned schema use them at no further cost, and their
+    guarantees mention the purchase. The guarantee of the ranges is PROVED
     (docs/proofs/private-ranges.md).
 
     Parameters
@@ -116,15 +116,15 @@ def buy_ranges(
     schema : Schema
         Public description of the table. Limits in it may be far too wide, or absent.
     budget : Pure, Approx or Zcdp
-        What the ranges may cost. A larger budget finds narrower ranges.
+        Privacy budget of the ranges. A larger budget gives narrower ranges.
     neighbours : {"add-remove", "replace-one"}, optional
-        Relation to protect; by default "add-remove".
+        Neighbour relation of the guarantee; by default "add-remove".
     tail : float, optional
-        Share of values that may lie below a range, and above it. A larger one gives
-        narrower ranges, to which more values are clamped. By default that of fits: 0.01,
-        and with ``intervals`` 0.05 for columns.
+        Share of values that may lie below a range, and the same share above it. A larger
+        share gives narrower ranges, to which more values are clamped. The default is the
+        same as in fits: 0.01, or 0.05 for columns if ``intervals`` is True.
     intervals : bool, default=False
-        Whether the ranges are for fits with intervals, which take narrower ones.
+        Whether the ranges are for fits with intervals, which use narrower ranges.
     ledger : Ledger, str or Path, optional
         Ledger to charge, under the name of the schema.
     random_state : int or generator, optional
@@ -138,13 +138,13 @@ def buy_ranges(
     Raises
     ------
     InvalidParameter
-        The schema has no column whose range may be bought.
+        The schema has no column whose range may be estimated.
     BudgetExceeded
-        The ledger has too little left. Nothing was spent.
+        The budget left in the ledger is too small. Nothing was spent.
 
     Examples
     --------
-    Doses lie between 2 and 8, but only "at most 1000" is public:
+    Doses lie between 2 and 8, but only a limit of 1000 is public:
 
     >>> import numpy as np
     >>> import pandas as pd
@@ -214,24 +214,24 @@ def buy_ranges(
 
 
 def ranges_hash(release: RangeRelease) -> str:
-    """Return the SHA-256 of bought ranges, in hexadecimal."""
+    """Return the SHA-256 of estimated ranges, in hexadecimal."""
     ends = {name: list(pair) for name, pair in sorted(release.ranges.items())}
     return hashlib.sha256(json.dumps(ends).encode("ascii")).hexdigest()
 
 
 def refuse_many(rows: int) -> None:
-    """Reject tables with more rows than the theorem covers, before the charge."""
+    """Raise an error if a table has more rows than the theorem covers."""
     if rows > MAX_ROWS:
         raise InvalidData(
             f"ranges can be bought for tables of at most {MAX_ROWS:,} rows, because larger "
-            "counts are not exact. Buy them from a part of the rows. Nothing was spent."
+            "counts are not exact. Use only part of the rows. Nothing was spent."
         )
 
 
 def queries_of(
     schema: Schema, tail: float | None, *, intervals: bool = False
 ) -> tuple[RangeQuery, ...]:
-    """Return what may be bought of the columns and the target of a schema."""
+    """Return queries for all ranges of a schema that may be estimated."""
     settings = Ranges(WHOLE, tail)
     own, other = (settings.tail_for(inference=which) for which in (intervals, False))
     parts: list[tuple[Any, float, bool]] = [
@@ -246,7 +246,7 @@ def queries_of(
 
 
 def _count(X: Any, cells: CountCells) -> tuple[list[Array], int]:
-    """Return the counts of values, and how many rows the table has."""
+    """Return the counts of values, and the number of rows of the table."""
     table = parted_table(X, None)
     if table is not None:
         return count_in_parts(table, cells, beside=False)

@@ -1,4 +1,4 @@
-"""Sparse linear regression: few of many columns, chosen and fitted privately."""
+"""Sparse linear regression: few of many columns, selected and fitted privately."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -34,63 +34,68 @@ ROUTES = ("screening", "sample-aggregate", "published", "thresholding", "frank-w
 class SparseLinearRegression(LinearRegression):
     """Linear regression on few of many columns under differential privacy.
 
-    Columns are selected and fitted for one budget. The guarantee is PROVED for every named
-    mechanism unless `release_` says otherwise (docs/proofs/selection.md).
+    Selection and fit share one budget. The guarantee is PROVED for every named mechanism
+    unless `release_` states otherwise (docs/proofs/selection.md).
 
     Parameters
     ----------
     budget : Pure, Approx or Zcdp
-        What selection and fit may spend together. A larger budget finds weaker columns. The
-        only required argument.
+        Privacy budget of selection and fit together. A larger budget can detect columns
+        with weaker effects. It is the only required argument.
     size : int, default=10
-        How many columns to select. The budget of the selection is divided among them.
+        Number of columns to select. The budget of the selection is divided among them.
     column_bound : float, default=1.0
-        Public bound on the absolute value of every entry; entries beyond are clipped to it.
+        Public bound on the absolute value of every entry; larger entries are clipped to it.
     schema : Schema, optional
         Public description of a table: its columns with their ranges or levels, and the
-        target. `fit` then takes a data frame or a file. Write it without looking at the
-        private rows.
+        target. With a schema, `fit` takes a data frame or a file. Write the schema without
+        looking at the private rows.
     mechanism : str or Mechanism, default="screening"
-        "screening" selects by covariance with the target and fits by objective
-        perturbation; "sample-aggregate" lets blocks of rows vote instead. "published" is
-        the recipe of Kifer, Smith and Thakurta (2012): half the budget for votes with
-        Laplace noise, rows scaled where their largest ``size`` entries exceed √size,
-        targets within ±size, coefficients within ±1, and no intercept. "thresholding" and
-        "frank-wolfe" select while they fit. Or an instance, for example of `SelectThenFit`.
+        "screening" selects columns by covariance with the target and fits them by objective
+        perturbation. "sample-aggregate" selects by votes of blocks of rows instead.
+        "published" is the method of Kifer, Smith and Thakurta (2012): half the budget for
+        votes with Laplace noise, rows scaled down if the length of their largest ``size``
+        entries exceeds √size, targets within ±size, coefficients within ±1, and no
+        intercept. "thresholding" and "frank-wolfe" select columns during the fit. An
+        instance, for example of `SelectThenFit`, is also accepted.
     blocks : int, optional
-        How many blocks of rows vote, see `SampleAggregateSelector`.
+        Number of blocks of rows that vote; see `SampleAggregateSelector`.
     l2 : float or "auto", default="auto"
-        Ridge Λ: ½Λ‖θ‖² is added to the sum of the losses (not their mean), intercept
-        included. A larger one shrinks coefficients and lets less noise through. "auto"
-        chooses it from public facts.
+        Ridge parameter Λ: ½Λ‖θ‖² is added to the sum of the losses (not their mean). θ
+        includes the intercept. A larger value shrinks the coefficients and reduces the
+        effect of the noise. "auto" chooses a value from public facts.
     fit_intercept : bool, default=True
-        Add a constant column of height 0.3 times the row norm, penalised like the others.
+        Whether to add a constant column. Its value is 0.3 times the row norm, and its
+        coefficient is penalised like the others.
     neighbours : {"add-remove", "replace-one"}, optional
-        What the guarantee hides: whether a person is in the table (the number of rows is
-        then private), or the values of a person (the number of rows is then public, and
-        noise is larger). By default that of the mechanism, usually "add-remove".
+        Neighbour relation of the guarantee. "add-remove" hides whether a person is in the
+        table; the number of rows is then private. "replace-one" hides the values of a
+        person; the number of rows is then public, and the noise is larger. By default, the
+        relation is that of the mechanism, usually "add-remove".
     ledger : Ledger, str or Path, optional
-        Ledger to charge before any noise is drawn, under the name of the schema, or of
-        `Ledger.for_dataset` for arrays. Without one, spending is not recorded.
+        Ledger to charge before any noise is drawn. The charge is recorded under the name of
+        the schema or, for arrays, the name given to `Ledger.for_dataset`. Without a ledger,
+        spending is not recorded.
     random_state : int or generator, optional
-        A seed makes a fit repeatable and NOT private: for tests and studies. By default
-        noise comes from the operating system.
+        Seed or generator for tests and studies. It makes a fit repeatable and NOT private.
+        By default, the random bits for the noise come from the operating system.
     target_bound : float, optional
         Public bound on the absolute value of the target; larger targets are clamped. By
-        default size·column_bound, which coefficients within ±1 cannot exceed.
+        default size·column_bound, the largest prediction with coefficients within ±1.
     slope_bound : float, optional
-        Residuals, in the unit of the target, beyond which a row counts no more than at the
-        bound (Huber's loss). By default a quarter of the width of the range. A smaller one
-        means less noise and more bias where residuals are skewed. Mechanisms that release
-        sums do not clip.
+        Size of a residual, in the unit of the target, beyond which its influence no longer
+        grows (Huber's loss). By default a quarter of the width of the target's range. A
+        smaller bound means less noise, but more bias if residuals are skewed. Mechanisms
+        that release sums do not clip residuals.
     coef_norm : float, optional
-        Confine the coefficients, of scaled columns and in the unit of the target, to a ball
-        of this public radius; residuals are then not clipped unless ``slope_bound`` is set.
+        Public bound on the Euclidean norm of the coefficients, imposed as a constraint. The
+        norm is for scaled columns and in the unit of the target. With this bound, residuals
+        are not clipped unless ``slope_bound`` is set.
 
     Attributes
     ----------
     release_ : Release
-        Coefficients with their guarantee, their noise and, if requested, intervals.
+        Coefficients with their guarantee and their noise.
     coef_ : ndarray of shape (n_features,)
         Slopes; those of columns that were not selected are 0.
     intercept_ : float
@@ -98,17 +103,17 @@ class SparseLinearRegression(LinearRegression):
     selected_ : tuple of str
         Names of the variables with a coefficient other than 0.
     support_ : ndarray
-        Indices of the columns of the design with a coefficient other than 0.
+        Indices of the columns of the design matrix with a coefficient other than 0.
     schema_ : Schema or None
-        The schema, with the ranges that the fit estimated.
+        The schema, including the ranges that the fit estimated.
     rows_ : int or None
-        Number of rows, where it is public.
+        Number of rows, if it is public.
     holdout_score_ : ModelScore
-        How good the model is on held-out rows, after ``fit(..., holdout=0.2)``.
+        Score of the model on held-out rows, after ``fit(..., holdout=0.2)``.
     n_features_in_ : int
-        Number of columns of the design.
+        Number of columns of the design matrix.
     feature_names_in_ : ndarray
-        Names of the columns, where they have any.
+        Names of the columns, if the input had names.
 
     See Also
     --------
@@ -116,7 +121,7 @@ class SparseLinearRegression(LinearRegression):
 
     Examples
     --------
-    Of 20 columns that lie between -1 and 1, the target depends on the columns 3 and 8:
+    There are 20 columns between -1 and 1, and the target depends on columns 3 and 8:
 
     >>> import numpy as np
     >>> from confide import Approx, SparseLinearRegression
@@ -216,13 +221,13 @@ class SparseLinearRegression(LinearRegression):
         Parameters
         ----------
         X : table, path or array
-            Features, or with a schema a table that holds the target as well.
+            Features or, with a schema, a table that includes the target.
         y : array or str, optional
-            Target, or the name of its column in a table without a schema. Absent with a
+            Target, or the name of its column in a table without a schema. Omit it with a
             schema.
         holdout : float or Holdout, optional
-            Share of rows to hold out, for example 0.2. `holdout_score_` then says how good
-            the model is on them, for the same budget.
+            Share of rows to hold out, for example 0.2. `holdout_score_` is then the score
+            of the model on the held-out rows, within the same budget.
 
         Returns
         -------

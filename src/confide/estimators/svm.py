@@ -29,74 +29,84 @@ from confide.privacy import Budget
 class LinearSVC(PrivateClassifier):
     """Linear support-vector machine under differential privacy.
 
-    It separates two classes or more by hyperplanes and gives scores, not probabilities. The
-    guarantee of the default mechanism is PROVED (docs/proofs/objective-perturbation.md).
+    Two or more classes are separated by hyperplanes. The model predicts scores, not
+    probabilities. The guarantee of the default mechanism is PROVED
+    (docs/proofs/objective-perturbation.md).
 
     Parameters
     ----------
     budget : Pure, Approx or Zcdp
-        What the fit may spend: coefficients, intervals and estimated ranges together. A
-        larger budget gives less noise and a weaker guarantee. The only required argument.
+        Privacy budget of the fit, for coefficients, intervals and estimated ranges
+        together. A larger budget means less noise and a weaker guarantee. It is the only
+        required argument.
     schema : Schema, optional
         Public description of a table: its columns with their ranges or levels, and the
-        target. `fit` then takes a data frame or a file. Write it without looking at the
-        private rows.
+        target. With a schema, `fit` takes a data frame or a file. Write the schema without
+        looking at the private rows.
     row_norm : float, optional
         Public bound on the Euclidean length of a row of features; longer rows are scaled
-        down to it. Arrays need one; with a schema it has no effect. A larger bound means
-        more noise, a smaller one distorts more rows.
+        down to it. It is required for arrays, and ignored with a schema. A larger bound
+        means more noise; a smaller bound distorts more rows.
     mechanism : str or Mechanism, default="objective"
-        How coefficients are released. "objective" adds noise to the objective, "output" to
-        the minimiser; "adaptive" weights an ``l1`` penalty by a first private look;
-        "momentum", "ssadmm", "mpadmm", "sgd" and "dp-admm" follow noisy gradients and take
-        penalties that are not convex; "admm-objective" follows a paper. Or an instance of a
-        class in `confide.mechanisms` or `confide.selection`, for example `SelectThenFit`.
+        Mechanism that releases the coefficients. "objective" adds noise to the objective,
+        and "output" to the minimiser. "adaptive" weights an ``l1`` penalty by a first
+        private estimate. "momentum", "ssadmm", "mpadmm", "sgd" and "dp-admm" use noisy
+        gradients and allow penalties that are not convex. "admm-objective" is ADMM with
+        objective perturbation in every step. Instances of classes in `confide.mechanisms`
+        and `confide.selection`, such as `SelectThenFit`, are also accepted.
     l2 : float or "auto", default="auto"
-        Ridge Λ: ½Λ‖θ‖² is added to the sum of the losses (not their mean), intercept
-        included. A larger one shrinks coefficients and lets less noise through. "auto"
-        chooses it from public facts.
+        Ridge parameter Λ: ½Λ‖θ‖² is added to the sum of the losses (not their mean). θ
+        includes the intercept. A larger value shrinks the coefficients and reduces the
+        effect of the noise. "auto" chooses a value from public facts.
     l1 : float, default=0
-        Weight of an ℓ1 penalty on the slopes; a larger one sets more of them to 0. With
-        mechanism "adaptive" it is the weight for a slope of average size.
+        Weight of an ℓ1 penalty on the slopes. A larger weight sets more of them to 0. With
+        mechanism "adaptive", it is the weight for a slope of average size.
     penalty : Penalty, optional
         Penalty from `confide.objectives` instead of ``l1``: `L1`, `ElasticNet`, `GroupL2`
-        or `Nuclear`; `Scad` and `Mcp` with mechanisms that follow noisy gradients. Its
-        coordinates are the columns of the design, the intercept last.
+        or `Nuclear`. Mechanisms that use noisy gradients also allow `Scad` and `Mcp`. The
+        penalty has one coordinate per column of the design matrix, with the intercept last.
     fit_intercept : bool, default=True
-        Add a constant column of height 0.3 times the row norm, penalised like the others.
+        Whether to add a constant column. Its value is 0.3 times the row norm, and its
+        coefficient is penalised like the others.
     neighbours : {"add-remove", "replace-one"}, optional
-        What the guarantee hides: whether a person is in the table (the number of rows is
-        then private), or the values of a person (the number of rows is then public, and
-        noise is larger). By default that of the mechanism, usually "add-remove".
+        Neighbour relation of the guarantee. "add-remove" hides whether a person is in the
+        table; the number of rows is then private. "replace-one" hides the values of a
+        person; the number of rows is then public, and the noise is larger. By default, the
+        relation is that of the mechanism, usually "add-remove".
     intervals : bool, float or Intervals, optional
-        Release intervals, standard errors and tests as well, from the same budget. True
-        chooses their share; 0.2 sets it to a fifth. Coefficients get the rest.
+        Whether to release intervals, standard errors and tests as well, from the same
+        budget. True chooses their share of the budget automatically, and a number such as
+        0.2 sets it. The rest is for the coefficients.
     ranges : {"auto", "private", "public"} or Ranges, default="auto"
-        Whether part of the budget pays for estimated ranges of numbers. "private" estimates
-        all ranges that the schema does not declare public; "public" uses the declared
-        limits; "auto" estimates where limits are absent, and elsewhere if the number of
-        rows makes it worthwhile.
+        Whether part of the budget is spent on estimating the ranges of numeric columns.
+        "private" estimates all ranges that the schema does not declare public. "public"
+        uses the declared limits. "auto" estimates the ranges of columns without limits, and
+        those of other columns if the number of rows makes it worthwhile.
     ledger : Ledger, str or Path, optional
-        Ledger to charge before any noise is drawn, under the name of the schema, or of
-        `Ledger.for_dataset` for arrays. Without one, spending is not recorded.
+        Ledger to charge before any noise is drawn. The charge is recorded under the name of
+        the schema or, for arrays, the name given to `Ledger.for_dataset`. Without a ledger,
+        spending is not recorded.
     random_state : int or generator, optional
-        A seed makes a fit repeatable and NOT private: for tests and studies. By default
-        noise comes from the operating system.
+        Seed or generator for tests and studies. It makes a fit repeatable and NOT private.
+        By default, the random bits for the noise come from the operating system.
     classes : sequence, optional
-        Public labels, for arrays. With two labels the second is the positive one. Labels
-        that are read off ``y`` instead become an assumption of the guarantee. A row with
-        any other label is treated as the first of two, and as none of several.
+        Public labels, for arrays. With two labels, the second is the positive one. If the
+        labels are read from ``y`` instead, the guarantee assumes that they are public. A
+        row with any other label is treated as the first class if there are two, and as
+        belonging to no class if there are more.
     slope_bound : float, optional
-        Clip the slope of the loss at this public bound. A smaller one means less noise, and
-        probabilities that are no longer calibrated.
+        Public bound at which the slope of the loss is clipped. A smaller bound means less
+        noise.
     coef_norm : float, optional
-        Confine the coefficients to a ball of this public radius.
+        Public bound on the Euclidean norm of the coefficients, imposed as a constraint.
     weight_cap : float, optional
-        Public cap on ``sample_weight``; larger weights are lowered to it. Noise grows with
-        it; ``l2`` is added to the sum of weights divided by the cap.
+        Public cap on ``sample_weight``; larger weights are clamped to it. The noise grows
+        with the cap. The ridge is added to the sum of losses that are weighted by
+        ``sample_weight`` divided by the cap.
     loss : {"huber", "smoothed", "hinge"} or Loss, default="huber"
-        The hinge loss or a smooth version of it. "hinge" itself needs mechanism "output" or
-        noisy gradients; `HuberizedHinge(0.5)` and others set the width of the curved part.
+        The hinge loss or a smooth version of it. "hinge" needs mechanism "output" or one
+        that uses noisy gradients. An instance such as `HuberizedHinge(0.5)` sets the width
+        of the curved part.
 
     Attributes
     ----------
@@ -107,33 +117,33 @@ class LinearSVC(PrivateClassifier):
     intercept_ : ndarray
         Intercepts of the score.
     classes_ : ndarray
-        The labels.
+        Labels of the classes.
     intervals_ : IntervalTable
         Estimates with intervals, if requested.
     selected_ : tuple of str
-        Names of the variables with a coefficient other than 0, where a penalty or the
-        mechanism selects.
+        Names of the variables with a coefficient other than 0, if a penalty or the
+        mechanism selects variables.
     support_ : ndarray
-        Indices of the columns of the design with a coefficient other than 0.
+        Indices of the columns of the design matrix with a coefficient other than 0.
     schema_ : Schema or None
-        The schema, with the ranges that the fit estimated.
+        The schema, including the ranges that the fit estimated.
     rows_ : int or None
-        Number of rows, where it is public.
+        Number of rows, if it is public.
     holdout_score_ : ModelScore
-        How good the model is on held-out rows, after ``fit(..., holdout=0.2)``.
+        Score of the model on held-out rows, after ``fit(..., holdout=0.2)``.
     n_features_in_ : int
-        Number of columns of the design.
+        Number of columns of the design matrix.
     feature_names_in_ : ndarray
-        Names of the columns, where they have any.
+        Names of the columns, if the input had names.
 
     See Also
     --------
-    LogisticRegression : Probabilities and odds ratios as well.
+    LogisticRegression : Also predicts probabilities and estimates odds ratios.
 
     Examples
     --------
-    Points on a line, of which those above 0 belong to class 1. It is public that rows are
-    at most 1 long:
+    Points on a line, where those above 0 belong to class 1. It is public that rows have
+    length at most 1:
 
     >>> import numpy as np
     >>> from confide import LinearSVC, Pure
@@ -143,7 +153,7 @@ class LinearSVC(PrivateClassifier):
     >>> model.predict([[-0.5], [0.5]])
     array([0, 1])
 
-    Both points are on the right side of the private boundary, which is close to 0.
+    Both points are on the correct side of the private boundary, which is close to 0.
     """
 
     def __init__(

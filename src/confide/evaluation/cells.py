@@ -1,4 +1,4 @@
-"""Cells of a grid that numbers lie in, found by comparisons, each independently."""
+"""Assignment of numbers to cells of a grid, independently of each other."""
 
 import numpy as np
 
@@ -9,9 +9,10 @@ TINY = 2.0**-1000
 
 
 def cells_of(values: Array, edges: Array) -> AnyArray:
-    """Return what `numpy.searchsorted` does, quickly where edges are about evenly spaced.
+    """Return `numpy.searchsorted`, faster if the edges are roughly evenly spaced.
 
-    A guess is compared with the edges on both sides; where it fails they are searched.
+    The cell of a number is guessed from even spacing and compared with the edges on both
+    sides. If the guess is wrong, the edges are searched.
     """
     if len(edges) < FEW:
         return np.searchsorted(edges, values)
@@ -29,9 +30,9 @@ def cells_of(values: Array, edges: Array) -> AnyArray:
 
 
 def even_cells(values: Array, lowest: float, highest: float, count: int) -> AnyArray:
-    """Return the cells of equal width that numbers lie in, each independently.
+    """Return the cells of numbers in a grid of equal widths, independently of each other.
 
-    Where both ends are equal all numbers lie in the first.
+    If both ends of the grid are equal, all numbers are in the first cell.
     """
     place = np.fmin(np.fmax(values, lowest), highest)
     place -= lowest

@@ -1,4 +1,4 @@
-"""Counts: deviance and dispersion from bounded sums, a rootogram from a table."""
+"""Scores of count models: deviance and dispersion from bounded sums, and a rootogram."""
 
 import math
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from confide.noise import Entropy
 from confide.privacy import Neighbours
 
 MOST_DEVIANCE = 16.0
-"""Deviances and squared Pearson residuals of a row count up to this: four deviations."""
+"""Cap on the deviance and squared Pearson residual of a row: four standard deviations."""
 SUMS = BoundedSums(
     ("rows", "count", "deviance", "pearson", "|residual|", "residual"),
     (0.0, 0.0, 0.0, 0.0, 0.0, -1.0),
@@ -35,7 +35,7 @@ SUMS = BoundedSums(
 )
 SUM_SHARE = Fraction(3, 5)
 SMALL_COUNTS = 32
-"""Counts up to this have a cell each; larger ones share cells of a quarter octave."""
+"""Counts up to this have one cell each; larger counts share cells of a quarter octave."""
 SMALL_ENTROPIES = xlogy(np.arange(SMALL_COUNTS + 1.0), np.arange(SMALL_COUNTS + 1.0))
 MEAN_CELLS = 64
 FEWEST_SHOWN, MOST_SHOWN = 4, 16
@@ -43,7 +43,7 @@ LOWEST_LOG = -30.0
 
 
 def count_edges(most: float) -> Array:
-    """Return where counts are cut: half-way between small ones."""
+    """Return the edges of the cells of counts, halfway between small counts."""
     small = np.arange(min(SMALL_COUNTS, math.ceil(most))) + 0.5
     if most <= SMALL_COUNTS:
         return np.asarray(small)
@@ -53,7 +53,7 @@ def count_edges(most: float) -> Array:
 
 
 def count_cells(known: Array, edges: Array) -> AnyArray:
-    """Return the cell of every count; large ones are searched."""
+    """Return the cell of every count, with a search for large counts only."""
     cells = np.rint(known).astype(np.intp)
     large = np.flatnonzero(known > SMALL_COUNTS)
     cells[large] = np.searchsorted(edges, known[large])
@@ -61,7 +61,7 @@ def count_cells(known: Array, edges: Array) -> AnyArray:
 
 
 def entropies(known: Array) -> Array:
-    """Return k·log k of every count; those of small whole counts are looked up."""
+    """Return k·log k for every count k, from a table for small whole numbers."""
     whole = np.minimum(known, SMALL_COUNTS).astype(np.intp)
     found = SMALL_ENTROPIES[whole]
     others = known != whole
@@ -79,11 +79,11 @@ class CountErrors:
     most : float
         Public bound on the counts.
     unit : float
-        Unit in which the objective has counts.
+        Unit of the counts in the objective.
     lowest : float
         Lowest logarithm of a mean that the model can predict.
     highest : float
-        Highest such logarithm.
+        Highest logarithm of a mean that the model can predict.
     title : str, optional
         Title of the score.
 
@@ -95,7 +95,7 @@ class CountErrors:
     >>> rule.means(np.log([[2.0], [50.0]])).round(1)
     array([ 2., 10.])
 
-    Predicted means are cut off at the bound on the counts.
+    Predicted means are clipped at the bound on the counts.
     """
 
     most: float
@@ -107,8 +107,8 @@ class CountErrors:
     def means(self, margins: Array) -> Array:
         """Return the predicted mean of every row.
 
-        SciPy's functions take numbers one by one, so that the mean of a row depends on no
-        other.
+        SciPy evaluates the function number by number, so that the mean of a row does not
+        depend on other rows.
 
         Parameters
         ----------
@@ -158,7 +158,7 @@ class CountErrors:
         return known, self.means(margins)
 
     def losses(self, known: Array, mean: Array, log: Array) -> tuple[Array, Array]:
-        """Return deviances and squared Pearson residuals, as shares of their largest value.
+        """Return deviances and squared Pearson residuals, as fractions of their cap.
 
         Parameters
         ----------
@@ -167,14 +167,14 @@ class CountErrors:
         mean : ndarray
             Predicted means.
         log : ndarray
-            Their logarithms.
+            Logarithms of the predicted means.
 
         Returns
         -------
         deviance : ndarray
-            Deviance of every row, over 16.
+            Deviance of every row, divided by 16.
         pearson : ndarray
-            Squared Pearson residual of every row, over 16.
+            Squared Pearson residual of every row, divided by 16.
         """
         with np.errstate(over="ignore"):
             deviance = entropies(known)
@@ -193,7 +193,7 @@ class CountErrors:
         return np.linspace(self.lowest, self.highest, MEAN_CELLS + 1)[1:-1]
 
     def tally(self, margins: Array, target: AnyArray) -> Partial:
-        """Return bounded sums, and counts by predicted mean and count."""
+        """Return the bounded sums, and numbers of rows by predicted mean and count."""
         known, mean = self.errors(margins, target)
         error = (known - mean) / self.most
         losses = self.losses(known, mean, self.logs(margins))
@@ -207,7 +207,7 @@ class CountErrors:
         return sums, counts.reshape(MEAN_CELLS, -1)
 
     def looks(self, neighbours: Neighbours) -> tuple[Look, ...]:
-        """Return the sums, and the table."""
+        """Return the sensitivities of the sums and of the table."""
         return (
             sums_look(SUMS, neighbours, SUM_SHARE),
             table_look(neighbours, 1 - SUM_SHARE),
@@ -220,7 +220,7 @@ class CountErrors:
         entropy: Entropy,
         level: float,
     ) -> ScoreParts:
-        """Release sums, and a table whose cells follow from them."""
+        """Release the sums, and a table whose cells are chosen from these sums."""
         totals, counts = sums
         seen = SUMS.publish(totals, noises[0], entropy)
         rows = max(seen["rows"], 1.0)
@@ -269,7 +269,7 @@ class CountErrors:
 def mean_estimate(
     name: str, seen: NoisySums, of: str, variance: float, level: float
 ) -> ScoreEstimate:
-    """Return the mean of a bounded number: ``variance`` is that of one row."""
+    """Return the mean of a bounded number; ``variance`` is the variance of one row."""
     lowest = -1.0 if of == "residual" else 0.0
     if seen["rows"] <= VISIBLE * math.sqrt(seen.variance("rows")):
         return hidden(name, lowest, 1.0)
@@ -282,7 +282,7 @@ def mean_estimate(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CountTable:
-    """A noisy table of predicted means by counts, with the ends of both kinds of cells."""
+    """A noisy table of rows by predicted mean and count, with the ends of the cells."""
 
     table: Array
     log_ends: Array
@@ -291,25 +291,25 @@ class CountTable:
 
     @property
     def means(self) -> Array:
-        """A representative mean of every cell."""
+        """Representative mean of every cell."""
         return np.asarray(np.exp((self.log_ends[1:] + self.log_ends[:-1]) / 2))
 
     @property
     def counts(self) -> Array:
-        """A representative count of every cell."""
+        """Representative count of every cell."""
         return (self.count_ends[1:] + self.count_ends[:-1]) / 2
 
     def variance_of(self, values: Array) -> float:
-        """Return the variance over the rows of a number per cell."""
+        """Return the variance over the rows of a number that is given per cell."""
         kept = np.maximum(self.table, 0.0)
         total = max(float(kept.sum()), 1.0)
         mean = float((kept * values).sum() / total)
-        # Noise does not only add: cells that it makes negative count as they are.
+        # Negative noisy counts are kept, so that the noise averages out.
         found = float((self.table * (values - mean) ** 2).sum())
         return max(found / max(float(self.table.sum()), 1.0), mean**2 / 10)
 
     def rootogram(self, level: float) -> Curve:
-        """Return roots of how often counts occur, and how far they are from expected."""
+        """Return differences of the square roots of observed and expected shares."""
         observed = self.table.sum(axis=0)
         total = float(observed.sum())
         if total <= VISIBLE * math.sqrt(self.variance * self.table.size):

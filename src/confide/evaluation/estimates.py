@@ -1,8 +1,9 @@
 """Estimates from noisy counts, with intervals that cover sampling error and privacy noise.
 
-Records are treated as a sample: the variance of a count is its size. Noise adds its own
-variance. Both are known, so ratios and curves have intervals by the delta method, and
-proportions by inverting a test, which holds near 0 and 1 too.
+Records are treated as a sample, so that the variance of a count is the count itself. Noise
+adds its own variance, which is known. Intervals of ratios and curves come from the delta
+method. Intervals of proportions come from inverting a test, which is valid near 0 and 1 as
+well.
 """
 
 import math
@@ -15,7 +16,7 @@ from scipy.special import ndtri
 from confide._types import Array
 
 VISIBLE = 4.0
-"""A total that is fewer deviations of its noise from 0 counts as hidden."""
+"""A total is treated as hidden if it is at most this many standard deviations of noise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +26,13 @@ class ScoreEstimate:
     Parameters
     ----------
     name : str
-        What is estimated.
+        Name of the estimate, such as "accuracy".
     value : float or None
-        The estimate; None where noise hides it.
+        The estimate; None if noise hides it.
     lower : float or None
-        Lower end of the interval; None where nothing bounds it.
+        Lower end of the interval; None if it is unbounded.
     upper : float or None
-        Upper end of the interval.
+        Upper end of the interval; None if it is unbounded.
 
     Examples
     --------
@@ -40,7 +41,7 @@ class ScoreEstimate:
     >>> accuracy.lower > 0.5
     True
 
-    The interval excludes one half: the model is better than a coin.
+    The interval excludes 0.5: the model is better than random guessing.
     """
 
     name: str
@@ -54,24 +55,24 @@ class ScoreEstimate:
         Parameters
         ----------
         factor : float
-            Units per old unit.
+            Number of new units in an old unit.
 
         Returns
         -------
         ScoreEstimate
-            The estimate and both ends, times the factor.
+            The estimate and both ends of the interval, multiplied by the factor.
         """
         ends = (self.value, self.lower, self.upper)
         return ScoreEstimate(self.name, *(x if x is None else factor * x for x in ends))
 
 
 def quantile(level: float) -> float:
-    """Return how many deviations an interval reaches to either side."""
+    """Return the half-width of a normal interval, in standard deviations."""
     return float(ndtri((1 + level) / 2))
 
 
 def hidden(name: str, lowest: float | None, highest: float | None) -> ScoreEstimate:
-    """Return the widest possible interval, where noise hides everything."""
+    """Return an estimate hidden by noise, with the widest possible interval."""
     return ScoreEstimate(name, None, lowest, highest)
 
 
@@ -84,9 +85,9 @@ def between(
     *,
     bias: float = 0.0,
 ) -> ScoreEstimate:
-    """Return an estimate with an interval, within the possible values.
+    """Return an estimate with an interval, clipped to the possible values.
 
-    It reaches further on the side on which a bias leaves what is estimated.
+    A positive bias of the estimate extends the interval downwards, a negative bias upwards.
     """
     ends = (value, value - half - max(bias, 0.0), value + half - min(bias, 0.0))
     if not all(map(math.isfinite, ends)):
@@ -98,11 +99,11 @@ def between(
 def proportion(
     name: str, inside: Array, outside: Array, variance: float, level: float
 ) -> ScoreEstimate:
-    """Return which part of two kinds of noisy cells is inside.
+    """Return the share of rows in the cells ``inside`` among two groups of noisy cells.
 
-    The interval holds every share p at which the difference (1 − p)·inside − p·outside is
-    no further from 0 than noise of this ``variance`` in every cell and sampling make it. A
-    count that noise makes negative is taken for 0, so that some share is always held.
+    The interval contains every share p that is not rejected by a test of whether
+    (1 − p)·inside − p·outside is 0, given sampling and noise of this ``variance`` in every
+    cell. A negative noisy count is set to 0, so that the interval is never empty.
     """
     first, second = float(inside.sum()), float(outside.sum())
     total = first + second
@@ -134,7 +135,7 @@ def smooth(
     highest: float = 1.0,
     bias: float = 0.0,
 ) -> ScoreEstimate:
-    """Return a smooth function of noisy counts, by the delta method."""
+    """Return the estimate of a smooth function of noisy counts, by the delta method."""
     value, gradient = function(counts), slopes_of(function, counts)
     sampling = float((gradient**2 * counts).sum())
     noise = variance * float((gradient**2).sum())
@@ -143,7 +144,7 @@ def smooth(
 
 
 def slopes_of(function: Callable[[Array], float], counts: Array) -> Array:
-    """Return the slopes of a function of counts, by central differences."""
+    """Return the gradient of a function of counts, by central differences."""
     flat = counts.astype(np.float64).ravel()
     found = np.empty(flat.size)
     for place, count in enumerate(flat):
@@ -158,10 +159,11 @@ def slopes_of(function: Callable[[Array], float], counts: Array) -> Array:
 
 
 def noise_bias(function: Callable[[Array], float], counts: Array, variance: float) -> float:
-    """Return about how far noise moves a function of counts on average.
+    """Return the approximate bias of a function of counts that is caused by their noise.
 
-    Cell by cell, by Gauss' rule with three points. A count below 0 is taken for 0, which
-    makes this about half of what noise does to a function that cuts counts off there.
+    The bias is added up cell by cell, by the three-point Gauss rule. Negative counts are
+    set to 0, so that the result is about half of the bias for a function that clips counts
+    at 0.
     """
     whole = np.maximum(counts, 0.0)
     level, step, found = function(whole), math.sqrt(3 * variance), 0.0
@@ -175,5 +177,5 @@ def noise_bias(function: Callable[[Array], float], counts: Array, variance: floa
 
 
 def stands_out(cells: Array, variance: float) -> bool:
-    """Whether the sum of noisy cells is beyond what their noise explains."""
+    """Return whether the sum of noisy cells is larger than noise alone can explain."""
     return bool(cells.sum() > VISIBLE * math.sqrt(variance * cells.size))

@@ -1,6 +1,6 @@
-"""Sensitivity of the counts of a score, the noise that hides a record, and its cost.
+"""Sensitivity of the counts of a score, the noise on them, and its privacy cost.
 
-docs/proofs/evaluation.md#tables-exact.
+See docs/proofs/evaluation.md#tables-exact.
 """
 
 import math
@@ -22,17 +22,17 @@ from confide.privacy import Budget, Neighbours, Pure, Zcdp, round_down, round_up
 THEOREM = "evaluation.md#tables-exact"
 LookNoise: TypeAlias = Gaussian | Laplace
 UNIT = 2.0**-20
-"""Numbers of a record are rounded to multiples of this, so that their sums are exact."""
+"""Numbers of a record are rounded to multiples of this unit, so that sums are exact."""
 ROUNDING = 2.0**-17
-"""More than what rounding does to sums over 10⁹ rows of two tables: evaluation.md."""
+"""Bound on rounding errors of sums over 10⁹ rows, for two neighbouring tables."""
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """A vector of sums over the rows that is released with one noise.
+    """A look at the rows: the sensitivity of a vector of sums that is released with noise.
 
-    ``most`` bounds how far one record can move it in the ℓ1 norm, ``length`` in the
-    Euclidean norm. ``share`` is its part of the budget.
+    ``most`` is the sensitivity in the ℓ1 norm, ``length`` in the Euclidean norm. ``share``
+    is the share of the budget.
     """
 
     most: float
@@ -41,16 +41,16 @@ class Look:
 
 
 def table_look(neighbours: Neighbours, share: Fraction) -> Look:
-    """Return a table of counts in which a record is in one cell, or in none."""
+    """Return the look at a table of counts in which a record is in at most one cell."""
     return Look(float(neighbours.shifts), math.sqrt(neighbours.shifts), share)
 
 
 def sums_look(sums: "BoundedSums", neighbours: Neighbours, share: Fraction) -> Look:
-    """Return weighted sums of numbers within public ends."""
+    """Return the look at weighted sums of numbers with public bounds."""
     lower, upper = sums.ends
     span = np.maximum(np.abs(lower), np.abs(upper))
     if neighbours is Neighbours.REPLACE_ONE:
-        # A record whose target is missing counts for nothing: 0 is an end as well.
+        # A record with a missing target adds 0, so the bounds must include 0.
         span = np.maximum(upper, 0.0) - np.minimum(lower, 0.0)
     moved = (span + ROUNDING) * np.array(sums.weights)
     return Look(
@@ -62,10 +62,10 @@ def sums_look(sums: "BoundedSums", neighbours: Neighbours, share: Fraction) -> L
 
 @dataclass(frozen=True, slots=True)
 class BoundedSums:
-    """Sums over the rows, by name: between which ends a number lies, and its weight.
+    """Names, bounds and weights of sums over the rows.
 
-    The first counts the rows. Weights are powers of two: the heavier a sum, the less noise
-    it has.
+    The first sum counts the rows. Weights are powers of two: the larger the weight of a
+    sum, the less noise it has.
     """
 
     names: tuple[str, ...]
@@ -75,14 +75,15 @@ class BoundedSums:
 
     @property
     def ends(self) -> tuple[Array, Array]:
-        """The least and the largest that a record can add to every sum."""
+        """The smallest and the largest number that a record can add to every sum."""
         return np.array(self.lowest), np.array(self.highest)
 
     def add(self, columns: Sequence[Array]) -> Array:
-        """Return the number of rows, and sums of numbers.
+        """Return the number of rows, and the sums of the columns.
 
-        These are cut off at the ends and rounded to units; columns that are not given are
-        0. Sums of up to 10⁹ such numbers are exact in doubles, in any order.
+        Numbers are clipped to their bounds and rounded to multiples of ``UNIT``. Missing
+        columns have a sum of 0. Sums of up to 10⁹ such numbers are exact in doubles, in any
+        order.
         """
         found = np.zeros(len(self.names))
         found[0] = len(columns[0])
@@ -93,7 +94,7 @@ class BoundedSums:
         return found
 
     def publish(self, totals: Array, noise: LookNoise, entropy: Entropy) -> "NoisySums":
-        """Release the sums."""
+        """Release the sums with noise."""
         weights = np.array(self.weights)
         drawn = publish(totals * weights, noise, entropy, MAX_ROWS) / weights
         return NoisySums(self.names, drawn, (noise.deviation(1) / weights) ** 2, noise)
@@ -101,7 +102,7 @@ class BoundedSums:
 
 @dataclass(frozen=True, slots=True)
 class NoisySums:
-    """Released sums, and the variances of their noises."""
+    """Released sums, and the variances of the noise on them."""
 
     names: tuple[str, ...]
     values: Array
@@ -116,11 +117,12 @@ class NoisySums:
         return float(self.variances[self.names.index(name)])
 
     def half_length(self, level: float, sampling: float, noise: float) -> float:
-        """Return half the length of an interval, from the variances of both errors.
+        """Return the half-width of an interval, from the variances of sampling and noise.
 
-        Laplace noise has longer tails than a normal variable: where the error is noise
-        alone its own quantile counts, and else a part of the difference that falls as the
-        excess kurtosis of the sum does.
+        Laplace noise has heavier tails than a normal variable. If the error is noise alone,
+        the quantile of the noise is used. Otherwise the difference of this quantile from
+        the normal one is multiplied by the squared share of the noise in the variance, to
+        which the excess kurtosis of the total error is proportional.
         """
         usual = quantile(level)
         own = self.noise.exceeded((1 - level) / 2) / self.noise.deviation(1)
@@ -130,26 +132,26 @@ class NoisySums:
 
 @dataclass(frozen=True, slots=True)
 class Noises:
-    """A noise for every look, and what all looks together cost."""
+    """The noise of every look, and the privacy events of all looks together."""
 
     each: tuple[LookNoise, ...]
     events: tuple[Event, ...]
 
 
 def noises_for(budget: Budget, looks: Sequence[Look]) -> Noises:
-    """Divide a budget among the looks of a score, and choose their noises.
+    """Divide a budget among the noisy counts of a score, and choose their noise.
 
     Parameters
     ----------
     budget : Pure, Approx or Zcdp
-        What the score may cost.
+        Budget of the score.
     looks : sequence of Look
         Sensitivity of every noisy count, and its share of the budget.
 
     Returns
     -------
     Noises
-        A noise for every look, and the events that they cost.
+        The noise of every count, and the privacy events of all counts together.
 
     Examples
     --------
@@ -159,7 +161,8 @@ def noises_for(budget: Budget, looks: Sequence[Look]) -> Noises:
     >>> [noise.kind for noise in noises_for(Pure(1), looks).each]
     ['laplace', 'laplace']
 
-    Two counts share ε = 1: one chooses cells, the other fills them.
+    Two tables of counts share ε = 1: the first is used to choose cells, which the second
+    counts.
     """
     if isinstance(budget, Pure):
         return _laplace(budget.epsilon, looks)

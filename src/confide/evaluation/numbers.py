@@ -1,9 +1,9 @@
-"""Numbers: how large residuals are, then sums of squares, then a table of residuals.
+"""Scores of regressions: the size of residuals, sums of squares, a table of residuals.
 
-Everything is in parts of the width of the target's range, to which predictions and
-targets are clamped, as they are when a model is fitted. The first look finds an octave
-beyond which hardly a residual lies: sums count residuals up to twice that, which takes
-much of their noise away.
+All numbers are fractions of the width of the target's range, to which predictions and
+targets are clipped, as in a fit. The first noisy counts find an octave above which there
+are hardly any residuals. For the sums, residuals are clipped at twice the end of this
+octave, which removes much of the noise of the sums.
 """
 
 import math
@@ -42,40 +42,40 @@ SUMS = BoundedSums(
     (1.0, 0.5, 0.25, 1.0, 1.0, 1.0),
     (0.25, 0.25, 1.0, 1.0, 0.25, 0.25),
 )
-"""Residuals are in parts of where they are cut off."""
+"""Bounds and weights of the sums; residuals are fractions of their clipping bound."""
 SIZE_SHARE, SUM_SHARE = Fraction(1, 10), Fraction(1, 2)
 CLEAR = 2.0
-"""Octaves that hold no more deviations of noise than this count as empty."""
+"""Octaves with a count of at most this many noise standard deviations are ignored."""
 PREDICTION_CELLS = 64
 STEPS, OCTAVES = 4, 12
-"""Residuals are counted in four cells an octave, down to 2⁻¹² of the width."""
+"""Residuals are counted in four cells per octave, down to 2⁻¹² of the width."""
 TAIL_BITS = 50
-"""Without these a double has two bits of its fraction left: four cells an octave."""
+"""Low bits of a double to drop, leaving two fraction bits for four cells per octave."""
 BELOW_CELLS = STEPS * (1023 - OCTAVES) - 1
-"""What is left of the bits of the largest size that is in no such cell."""
+"""Remaining bits of the largest absolute residual below these cells."""
 MULTIPLES = (0.25, 0.75, 1.5, 2.5, 4.0)
-"""Where residuals are cut, in root mean squares."""
+"""Edges of the cells of residuals, in units of the root mean square residual."""
 DEVIATIONS = (-1.5, -0.9, -0.4, 0.0, 0.4, 0.9, 1.5)
-"""Where predictions are cut, in their deviations."""
+"""Edges of the cells of predictions, in standard deviations from their mean."""
 BEYOND = 1.2
-"""Size of residuals in the outermost cells, over the start of these cells."""
+"""Representative residual of an outermost cell, as a multiple of the cell's inner edge."""
 
 
 SIGNED = STEPS * OCTAVES + 1
-"""Cells on either side of 0; the one next to it holds all that is smaller."""
+"""Number of cells on either side of 0; the cell next to 0 holds all smaller residuals."""
 SCALES = np.ldexp(1.0, OCTAVES - (np.arange(SIGNED) + STEPS - 1) // STEPS)
-"""One over the end of the octave that a cell belongs to, from small sizes to large ones."""
+"""Reciprocal of the upper end of every cell's octave, from small to large residuals."""
 
 
 def residual_edges() -> Array:
-    """Return where residuals are cut on the fine grid."""
+    """Return the edges of the fine grid of residuals."""
     quarters = 1 - np.arange(1, STEPS + 1) / (2 * STEPS)
     sizes = np.ldexp(quarters[None, :], -np.arange(OCTAVES)[:, None]).ravel()
     return np.concatenate([-sizes, [0.0], sizes[::-1]])
 
 
 def residual_cells(error: Array) -> AnyArray:
-    """Return the fine cell of every residual, read off the bits of its size."""
+    """Return the fine cell of every residual, from the bits of its absolute value."""
     cells = np.abs(error).view(np.int64)
     cells >>= TAIL_BITS
     cells -= BELOW_CELLS
@@ -87,27 +87,28 @@ def residual_cells(error: Array) -> AnyArray:
 
 
 def prediction_edges() -> Array:
-    """Return where predictions are cut on the fine grid."""
+    """Return the edges of the fine grid of predictions."""
     return np.linspace(-0.5, 0.5, PREDICTION_CELLS + 1)[1:-1]
 
 
 def nearest(edges: Array, wanted: Array) -> AnyArray:
-    """Return the edges next to some places, as cuts of the grid with both ends."""
+    """Return the indices of the edges nearest to the wanted values, and of both ends."""
     at = np.abs(edges[None, :] - np.asarray(wanted)[:, None]).argmin(axis=1)
     return np.array([0, *np.unique(at + 1).tolist(), len(edges) + 1])
 
 
 def merged(counts: Array, first: AnyArray, second: AnyArray) -> Array:
-    """Return a table whose cells are put together between cuts, in both directions."""
+    """Return a table whose cells are merged between the cuts, along both axes."""
     rows = np.add.reduceat(counts, first[:-1], axis=0)
     return np.asarray(np.add.reduceat(rows, second[:-1], axis=1))
 
 
 def octave_sums(error: Array, cells: AnyArray) -> Array:
-    """Return counts and sums of residuals by their octave, in units of its end.
+    """Return counts and sums of residuals by octave, in units of the octave's upper end.
 
-    The octave k has sizes from 2⁻ᵏ⁻¹ to 2⁻ᵏ, the last one all that are smaller. Sums are of
-    multiples of 2⁻²⁰, so that they are exact: of squares, sizes, residuals and signs.
+    Octave k has absolute residuals from 2⁻ᵏ⁻¹ to 2⁻ᵏ, and the last octave has all smaller
+    ones. The columns are counts, and sums of squares, absolute residuals, residuals and
+    signs. The summands are multiples of 2⁻²⁰, so that the sums are exact.
     """
     scaled = np.concatenate([SCALES[::-1], SCALES])[cells]
     scaled *= error
@@ -132,9 +133,10 @@ def octave_sums(error: Array, cells: AnyArray) -> Array:
 
 
 def last_octave(sizes: Array, deviation: float) -> int:
-    """Return the octave at whose end residuals are cut off: one above those that hold any.
+    """Return the octave at whose upper end residuals are clipped.
 
-    ``sizes`` are noisy counts of octaves, from large residuals to small ones.
+    It is the octave above all octaves that are not empty. ``sizes`` are the noisy counts of
+    the octaves, from large to small residuals.
     """
     beyond = np.cumsum(sizes)
     spread = deviation * np.sqrt(np.arange(1, len(sizes) + 1))
@@ -144,7 +146,7 @@ def last_octave(sizes: Array, deviation: float) -> int:
 
 
 def cut_sums(octaves: Array, last: int) -> Array:
-    """Return sums of residuals that are cut off at the end of an octave, in parts of it."""
+    """Return the sums of residuals clipped at the end of an octave, in units of the end."""
     found = np.zeros(len(SUMS.names))
     beyond = float(octaves[:last, 0].sum())
     signs = float(octaves[:last, 4].sum())
@@ -178,7 +180,7 @@ class NumberErrors:
     >>> rule.width * error
     array([5.])
 
-    The target is 0.5 units above the origin, 125, and 120 was predicted.
+    The target is 125, which is 0.5 units above the origin, and the prediction is 120.
     """
 
     origin: float
@@ -191,7 +193,7 @@ class NumberErrors:
         return 2 * self.unit
 
     def errors(self, margins: Array, target: AnyArray) -> tuple[Array, Array, Array]:
-        """Return target, prediction and residual of every row, as shares of the width.
+        """Return the targets, predictions and residuals, as fractions of the width.
 
         Parameters
         ----------
@@ -214,7 +216,7 @@ class NumberErrors:
         return known, said, known - said
 
     def tally(self, margins: Array, target: AnyArray) -> Partial:
-        """Return sums by the size of residuals, and counts by prediction and residual."""
+        """Return sums, sums per octave, and counts by prediction and residual."""
         known, said, error = self.errors(margins, target)
         sums = SUMS.add([known, known**2])
         cells = residual_cells(error)
@@ -226,7 +228,7 @@ class NumberErrors:
         return sums, sizes, counts.astype(np.float64).reshape(PREDICTION_CELLS, -1)
 
     def looks(self, neighbours: Neighbours) -> tuple[Look, ...]:
-        """Return counts of octaves, the sums, and the table."""
+        """Return the sensitivities of the octave counts, the sums and the table."""
         return (
             table_look(neighbours, SIZE_SHARE),
             sums_look(SUMS, neighbours, SUM_SHARE),
@@ -240,7 +242,7 @@ class NumberErrors:
         entropy: Entropy,
         level: float,
     ) -> ScoreParts:
-        """Release the range of residuals, sums, and a table with derived cells."""
+        """Release the octave counts, the sums, and a table with cells based on the sums."""
         totals, octaves, counts = sums
         sizes = publish(octaves[:, 0], noises[0], entropy, MAX_ROWS)
         last = last_octave(sizes, noises[0].deviation(1))
@@ -274,7 +276,7 @@ class NumberErrors:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ErrorTable:
-    """A noisy table of predictions by residuals, with the ends of both kinds of cells."""
+    """A noisy table of rows by prediction and residual, with the ends of the cells."""
 
     table: Array
     prediction_ends: Array
@@ -283,12 +285,12 @@ class ErrorTable:
 
     @property
     def predictions(self) -> Array:
-        """The middle of every cell of predictions."""
+        """Midpoint of every cell of predictions."""
         return (self.prediction_ends[1:] + self.prediction_ends[:-1]) / 2
 
     @property
     def residuals(self) -> Array:
-        """A representative residual of every cell; the outermost are mostly empty."""
+        """Representative residual of every cell; the outermost cells are mostly empty."""
         found = (self.residual_ends[1:] + self.residual_ends[:-1]) / 2
         if len(found) > 2:
             found[0] = max(BEYOND * self.residual_ends[1], -1.0)
@@ -296,11 +298,11 @@ class ErrorTable:
         return found
 
     def mean(self, values: Array) -> float:
-        """Return the mean over all rows of a number per cell; it may be negative."""
+        """Return the mean over rows of a number per cell; noise can make it negative."""
         return float((self.table * values).sum() / max(float(self.table.sum()), 1.0))
 
     def histogram(self, width: float, level: float) -> Curve:
-        """Return how dense residuals are in every cell."""
+        """Return the density of residuals in every cell."""
         counts = self.table.sum(axis=0)
         total = float(counts.sum())
         if total <= VISIBLE * math.sqrt(self.variance * self.table.size):
@@ -331,7 +333,7 @@ class ErrorTable:
         return Curve("Residuals", "residual", "density", tuple(points[1:-1] or points))
 
     def against_predictions(self, width: float, origin: float, level: float) -> Curve:
-        """Return the mean residual where predictions are in a cell."""
+        """Return the mean residual in every cell of predictions."""
         points = []
         for row, said, start, end in zip(
             self.table,
@@ -370,9 +372,11 @@ class ErrorTable:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ErrorMoments:
-    """What the released sums say of errors, and how spread out the target is.
+    """Moments of residuals, predictions and the target, from the released sums.
 
-    ``cut`` is where residuals are cut off; ``square`` is a sum in parts of the width.
+    ``cut`` is the clipping bound of residuals. ``total`` and ``square`` are the sums of
+    squares of the target about its mean and of the residuals. All are fractions of the
+    width or of its square.
     """
 
     seen: NoisySums
@@ -384,7 +388,7 @@ class ErrorMoments:
 
     @classmethod
     def of(cls, seen: NoisySums, cut: float) -> "ErrorMoments":
-        """Compute means from the sums; at least one row is assumed."""
+        """Compute moments from the sums, assuming at least one row."""
         rows = max(seen["rows"], 1.0)
         middle = seen["target"] / rows
         total = max(seen["target²"] - rows * middle**2, 0.0)
@@ -392,25 +396,25 @@ class ErrorMoments:
 
     @property
     def spread(self) -> float:
-        """The root mean square of residuals, as far as the grid can tell."""
+        """Root mean square residual, limited to the range of the grid."""
         return min(max(math.sqrt(self.square / self.rows), 2.0 ** (1 - OCTAVES)), 0.5)
 
     @property
     def said(self) -> float:
-        """The mean prediction."""
+        """Mean prediction."""
         mean = (self.seen["target"] - self.cut * self.seen["residual"]) / self.rows
         return min(max(mean, -0.5), 0.5)
 
     @property
     def said_spread(self) -> float:
-        """Approximate deviation of predictions: that of the target, less the residuals."""
+        """Approximate standard deviation of predictions, from target and residuals."""
         left = max(self.total - self.square, 0.1 * self.total) / self.rows
         return min(max(math.sqrt(left), 1 / PREDICTION_CELLS), 0.5)
 
     def estimates(
         self, cells: ErrorTable, level: float, width: float
     ) -> tuple[ScoreEstimate, ...]:
-        """Return R², mean errors and their intervals, in the target's own unit."""
+        """Return R² and mean errors with their intervals, in the unit of the target."""
         names = ("R²", "mean squared error", "mean absolute error", "mean residual")
         if self.seen["rows"] <= VISIBLE * math.sqrt(self.seen.variance("rows")):
             limits = ((None, 1.0), (0.0, width**2), (0.0, width), (-width, width))
@@ -432,7 +436,7 @@ class ErrorMoments:
     def _mean(
         self, name: str, of: str, variance: float, level: float, lowest: float
     ) -> ScoreEstimate:
-        """Return a mean: ``variance`` is that of one row."""
+        """Return a mean with its interval; ``variance`` is the variance of one row."""
         mean = self.seen[of] / self.rows
         noise = self.seen.variance(of) + mean**2 * self.seen.variance("rows")
         half = self.seen.half_length(level, variance * self.rows, noise) / self.rows

@@ -1,4 +1,4 @@
-"""Scores as a section of a page, with plots."""
+"""Scores as sections of HTML pages, with plots."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def section_of(score: ModelScore) -> ScoreSection:
-    """Return a score as a section of a page.
+    """Return a score as a section of an HTML page.
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ def section_of(score: ModelScore) -> ScoreSection:
     Returns
     -------
     ScoreSection
-        Its lines, plots and notes, for `confide.reporting`.
+        The lines, plots and notes of the score, for `confide.reporting`.
 
     Examples
     --------
@@ -35,7 +35,7 @@ def section_of(score: ModelScore) -> ScoreSection:
     >>> section_of(score).lines
     (('score', 'estimate', 'lower', 'upper'), ('accuracy', '0.84', '0.82', '0.86'))
 
-    A page shows headings, and a line for the accuracy.
+    The section has a line of headings, and a line for the accuracy.
     """
     return ScoreSection(
         score.title,
@@ -53,7 +53,7 @@ def _with_minus(cell: str) -> str:
 
 
 def plot_of(curve: Curve, guarantee: Guarantee) -> ReleasedPlot:
-    """Return a released curve as a plot; intervals are drawn where all points have one."""
+    """Return a released curve as a plot, with intervals if all points have one."""
     ends = tuple(
         (point.lower, point.upper)
         for point in curve.points

@@ -1,6 +1,6 @@
 """Comparison of two models on the same rows.
 
-Differences are taken row by row, so what both models find hard cancels out.
+Losses are subtracted row by row, so that variation common to both models cancels out.
 """
 
 import math
@@ -43,21 +43,24 @@ from confide.privacy import Neighbours
 AREA_CELLS = 128
 AREA_BINS = 12
 FIRST_SHARE, AREA_SHARE = Fraction(1, 10), Fraction(1, 2)
-FAVOUR = "A loss below 0, or an area above 0, favours the first model."
+FAVOUR = (
+    "A negative difference in a loss, or a positive one in the area, favours the first "
+    "model."
+)
 CUT = 4.0
-"""Residuals count up to such a part of the width of the target's range, as in a fit."""
+"""As in a fit, residuals are clipped at the width of the range divided by this number."""
 
 
 @dataclass(frozen=True, slots=True)
 class LossLine:
-    """A loss of a row, scaled to [0, 1]: its name, and the loss that is 1."""
+    """The name of a loss, and its largest value, by which it is scaled to [0, 1]."""
 
     name: str
     unit: float
 
 
 def loss_lines(rule: ScoreRule) -> tuple[LossLine, ...]:
-    """Return the losses by which two models of this kind are compared."""
+    """Return the losses for a comparison of two models with such a rule."""
     match rule:
         case TwoClasses() | SeveralClasses():
             lines: tuple[LossLine, ...] = (LossLine("error rate", 1.0),)
@@ -83,7 +86,7 @@ def loss_lines(rule: ScoreRule) -> tuple[LossLine, ...]:
 
 
 def row_losses(rule: Any, margins: Array, target: AnyArray) -> list[Array]:
-    """Return the losses of every row, each computed independently."""
+    """Return the losses of every row, independently of other rows."""
     match rule:
         case TwoClasses():
             positive = np.asarray(target) == 1
@@ -113,16 +116,17 @@ def row_losses(rule: Any, margins: Array, target: AnyArray) -> list[Array]:
 class PairedLosses:
     """Score of two models on the same rows: differences of their losses.
 
-    Rows come with the margins of the first model, then those of the second, and with the
-    target as the first reads it: a range that the second bought is not used. A classifier
-    with probabilities and one without are compared by what both have.
+    Every row has the margins of the first model, followed by those of the second. The
+    target is encoded as for the first model, so that a privately estimated range of the
+    second model is not used. A classifier with probabilities and one without are compared
+    by the losses that both have.
 
     Parameters
     ----------
     first : ScoreRule
         Rule of the first model.
     second : ScoreRule
-        Rule of the second model, of the same kind.
+        Rule of the second model, of the same type.
     width : int
         Number of columns of the first model's margins.
     title : str, optional
@@ -131,7 +135,7 @@ class PairedLosses:
     Raises
     ------
     InvalidParameter
-        The models are of different kinds, or have different labels.
+        The models are of different types, or have different labels.
 
     Examples
     --------
@@ -152,7 +156,7 @@ class PairedLosses:
         if type(self.first) is not type(self.second):
             raise InvalidParameter(
                 "models",
-                "of one kind, to be compared",
+                "of the same type for a comparison",
                 f"{self.first.title} and {self.second.title}",
             )
         labels = [_labels(rule) for rule in (self.first, self.second)]
@@ -163,18 +167,18 @@ class PairedLosses:
 
     @property
     def lines(self) -> tuple[LossLine, ...]:
-        """Losses that are compared."""
+        """The losses that are compared."""
         return min(loss_lines(self.first), loss_lines(self.second), key=len)
 
     @property
     def judges(self) -> tuple[Any, Any]:
-        """Rules that give the losses of both models: the first where targets have units."""
+        """Rules for the losses of the two models; for numeric targets, the first twice."""
         own = isinstance(self.first, TwoClasses | SeveralClasses)
         return self.first, self.second if own else self.first
 
     @property
     def sums(self) -> BoundedSums:
-        """Bounds and weights of the differences of losses, and of their squares."""
+        """Bounds and weights of the sums of loss differences, and of their squares."""
         names = [line.name for line in self.lines]
         count = len(names)
         return BoundedSums(
@@ -190,7 +194,7 @@ class PairedLosses:
         return isinstance(self.first, TwoClasses)
 
     def tally(self, margins: Array, target: AnyArray) -> Partial:
-        """Return sums of differences, and a table of both scores by label."""
+        """Return the sums of differences and, for two classes, a table of both scores."""
         own = (margins[:, : self.width], margins[:, self.width :])
         rules = (self.first, self.second)
         losses = [
@@ -210,13 +214,13 @@ class PairedLosses:
         return sums, counts.reshape(AREA_CELLS, AREA_CELLS, 2)
 
     def looks(self, neighbours: Neighbours) -> tuple[Look, ...]:
-        """Return the sums, and two looks at the table where areas are compared."""
+        """Return the sensitivities of the sums and, for two classes, of two tables."""
         if not self.ranks:
             return (sums_look(self.sums, neighbours, Fraction(1)),)
         scores = table_look(neighbours, FIRST_SHARE)
         return (
             sums_look(self.sums, neighbours, 1 - FIRST_SHARE - AREA_SHARE),
-            # Every row is in a cell of the first model's scores and in one of the second's.
+            # Every row is in one cell of the first scores and in one of the second.
             Look(
                 2 * scores.most, math.sqrt(2) * scores.length * (1 + 2.0**-50), FIRST_SHARE
             ),
@@ -230,7 +234,7 @@ class PairedLosses:
         entropy: Entropy,
         level: float,
     ) -> ScoreParts:
-        """Release the sums, and the area where there is one."""
+        """Release the sums and, for two classes, the difference of the areas."""
         seen = self.sums.publish(sums[0], noises[0], entropy)
         lines = [difference(line, seen, level) for line in self.lines]
         if self.ranks:
@@ -239,12 +243,12 @@ class PairedLosses:
 
 
 def _labels(rule: Any) -> Any:
-    """Return the labels of a rule, or the positive one; None for numbers."""
+    """Return the labels of a rule, or its positive label; None for numeric targets."""
     return getattr(rule, "labels", getattr(rule, "positive", None))
 
 
 def difference(line: LossLine, seen: NoisySums, level: float) -> ScoreEstimate:
-    """Return the mean difference of a loss."""
+    """Return the mean difference of a loss, with its interval."""
     rows = seen["rows"]
     if rows <= VISIBLE * math.sqrt(seen.variance("rows")):
         return hidden(line.name, -line.unit, line.unit)
@@ -256,7 +260,7 @@ def difference(line: LossLine, seen: NoisySums, level: float) -> ScoreEstimate:
 
 
 def area_edges(rule: TwoClasses) -> Array:
-    """Return about every fourth edge of a rule: one fewer than the cells of a table."""
+    """Return about every fourth edge of a rule, as the edges of ``AREA_CELLS`` cells."""
     places = np.linspace(0, len(rule.edges) - 1, AREA_CELLS - 1).round().astype(np.intp)
     return np.array(rule.edges)[places]
 
@@ -264,7 +268,7 @@ def area_edges(rule: TwoClasses) -> Array:
 def _area(
     counts: Array, noises: Sequence[LookNoise], entropy: Entropy, level: float
 ) -> ScoreEstimate:
-    """Release the difference of both areas: cells of equal content, then the table."""
+    """Release the difference of the areas, from a table with about equal cell counts."""
     name = "area under the ROC"
     both = counts.sum(axis=2)
     margins = np.concatenate([both.sum(axis=1), both.sum(axis=0)])
@@ -280,12 +284,12 @@ def _area(
 
 
 def area_difference(table: Array) -> float:
-    """Return how far apart the areas of both models are."""
+    """Return the area of the first model minus that of the second."""
     return roc_area(table.sum(axis=1)) - roc_area(table.sum(axis=0))
 
 
 def _bins(fine: Array, deviation: float) -> AnyArray:
-    """Return boundaries of cells with about equal numbers of rows."""
+    """Return the boundaries of cells with about equal numbers of rows."""
     total = max(float(fine.sum()), 1.0)
     found, held, wide = [0], 0.0, 0
     for place, count in enumerate(fine[:-1]):

@@ -1,4 +1,4 @@
-"""A released score: estimates and curves with their guarantee; it holds no data."""
+"""Released scores: estimates and curves with their guarantee, without data."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -43,7 +43,8 @@ class CurvePoint:
     >>> point.lower <= 0.25 <= point.upper
     True
 
-    Of predictions of about 25 % some 30 % came true: the interval still holds 25 %.
+    Among rows with a predicted probability near 25 %, 30 % are positive. The interval
+    contains 25 %.
     """
 
     x: float
@@ -56,22 +57,22 @@ class CurvePoint:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """Released curve of a score: points, and what its axes mean.
+    """Released curve of a score: its points and the labels of its axes.
 
     Parameters
     ----------
     title : str
         Name of the curve.
     x_label : str
-        What the x-axis shows.
+        Label of the x-axis.
     y_label : str
-        What the y-axis shows.
+        Label of the y-axis.
     points : tuple of CurvePoint
         Points, from left to right.
     joined : bool, default=True
         Whether a line joins the points.
     guide : {"", "diagonal", "zero"}, default=""
-        Line to compare the points with.
+        Reference line for the points.
 
     Examples
     --------
@@ -81,7 +82,7 @@ class Curve:
     >>> all(point.y > point.x for point in curve.points)
     True
 
-    All points lie above the diagonal: the model predicts too low.
+    All points lie above the diagonal: the predicted probabilities are too low.
     """
 
     title: str
@@ -105,19 +106,19 @@ class ScoreParts:
 class ModelScore:
     """Score of a model on some rows, released under differential privacy.
 
-    Intervals are about the population that the rows were drawn from: they count sampling
-    and privacy noise, and each holds at the confidence level separately.
+    Intervals are for the population from which the rows were drawn. They account for
+    sampling and for privacy noise. Each interval has the confidence level on its own.
 
     Parameters
     ----------
     title : str
-        What was scored.
+        Title of the score.
     guarantee : Guarantee
-        What the release of the score promises.
+        Guarantee of the release of the score.
     noise : tuple of NoiseRecord
-        Noises that were added.
+        The noise that was added.
     events : tuple of Event
-        What the score cost, for a ledger.
+        Privacy events of the score, for a ledger.
     level : float
         Confidence level of the intervals.
     estimates : tuple of ScoreEstimate
@@ -155,7 +156,7 @@ class ModelScore:
     def __getitem__(self, name: str) -> ScoreEstimate:
         found = {estimate.name: estimate for estimate in self.estimates}
         if name not in found:
-            raise KeyError(f"{name!r}, which is none of {list(found)}")
+            raise KeyError(f"{name!r}, which is not one of {list(found)}")
         return found[name]
 
     def __iter__(self) -> Iterator[ScoreEstimate]:
@@ -177,12 +178,12 @@ class ModelScore:
         return {curve.title: curve for curve in self.curves}[title]
 
     def cells(self) -> list[list[str]]:
-        """Return the estimates as text.
+        """Return the estimates as a table of text.
 
         Returns
         -------
         list of list of str
-            A line of headings, and a line for every estimate.
+            One line of headings, and one line for every estimate.
         """
         return [
             ["score", "estimate", "lower", "upper"],
@@ -207,15 +208,15 @@ class ModelScore:
 
 
 def show(value: float | None) -> str:
-    """Return a number as text; a dash for what noise hides."""
+    """Return a number as text, or a dash for a number that noise hides."""
     return "–" if value is None else f"{value:.{DIGITS}g}"
 
 
 class ScoreRule(Protocol):
-    """Protocol of a score: counts of predictions, and what follows from them.
+    """Protocol of a score: sums over the predictions for rows, and estimates from them.
 
-    A rule is made of public facts, the released model and its schema. It can be sent to
-    where the rows are.
+    A rule is made of public facts, such as the released model and its schema. It can be
+    sent to the machines that hold the rows.
 
     Examples
     --------
@@ -226,7 +227,7 @@ class ScoreRule(Protocol):
     >>> model.fit(X, (X[:, 0] > 0).astype(int)).score_rule().title
     'Score of a classifier'
 
-    The rule of a model follows from its kind.
+    The rule depends on the type of the model.
     """
 
     @property
@@ -240,9 +241,9 @@ class ScoreRule(Protocol):
         Parameters
         ----------
         margins : ndarray
-            Linear predictors of the rows, a column per coding.
+            Linear predictors of the rows, with one column per coding.
         target : ndarray
-            Target of every row, as the model reads it.
+            Target of every row, as encoded by the model.
 
         Returns
         -------
@@ -252,12 +253,12 @@ class ScoreRule(Protocol):
         ...
 
     def looks(self, neighbours: Neighbours) -> tuple[Look, ...]:
-        """Return the structure of the released sums, from public facts alone.
+        """Return the sensitivities of the released sums, from public facts only.
 
         Parameters
         ----------
         neighbours : Neighbours
-            Relation to protect.
+            Neighbour relation to protect.
 
         Returns
         -------
@@ -273,14 +274,14 @@ class ScoreRule(Protocol):
         entropy: Entropy,
         level: float,
     ) -> ScoreParts:
-        """Add noise to the sums and return the estimates; it never fails.
+        """Add noise to the sums and return the estimates; this never raises an error.
 
         Parameters
         ----------
         sums : tuple of ndarray
-            What `tally` returned for all rows.
+            Results of `tally`, added up over all rows.
         noises : tuple of Noise
-            A noise for every look.
+            The noise of every look.
         entropy : Entropy
             Source of random bits.
         level : float

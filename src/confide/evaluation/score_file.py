@@ -1,4 +1,4 @@
-"""Score files: what was released, with its guarantee, as JSON without any data."""
+"""Score files: released scores with their guarantees, as JSON without any data."""
 
 import hashlib
 import json
@@ -26,7 +26,7 @@ MALFORMED = (KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError)
 
 
 def score_record(score: ModelScore) -> dict[str, Any]:
-    """Return a score as plain values; budgets and events are exact, as text.
+    """Return a score as plain values, with exact budgets and events as text.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def score_record(score: ModelScore) -> dict[str, Any]:
     Returns
     -------
     dict
-        What JSON can hold.
+        Values that can be written as JSON.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def score_record(score: ModelScore) -> dict[str, Any]:
     >>> score_record(score)["guarantee"]["budget"]
     {'kind': 'pure', 'epsilon': '1'}
 
-    The budget is kept exactly, as a fraction in text.
+    The budget is stored exactly, as a fraction in text form.
     """
     names = {kind: name for name, kind in EVENTS.items()}
     return {
@@ -67,13 +67,13 @@ def score_record(score: ModelScore) -> dict[str, Any]:
 
 
 def score_hash(score: ModelScore) -> str:
-    """Return the SHA-256 of a score: of its canonical JSON, in hexadecimal."""
+    """Return the SHA-256 hash of the canonical JSON of a score, in hexadecimal."""
     text = json.dumps(score_record(score), sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
 def file_record(score: ModelScore) -> dict[str, Any]:
-    """Return everything that a score file holds."""
+    """Return the content of a score file as a dictionary."""
     return {"format": FORMAT, "format_version": FORMAT_VERSION, **score_record(score)}
 
 
@@ -107,7 +107,7 @@ def score_content(score: ModelScore) -> bytes:
 
 
 def save_score(score: ModelScore, path: str | Path) -> None:
-    """Write a score to a JSON file, to be read by `load_score`.
+    """Write a score to a JSON file that `load_score` can read.
 
     Parameters
     ----------
@@ -130,13 +130,13 @@ def save_score(score: ModelScore, path: str | Path) -> None:
     ...     load_score(f"{folder}/score.json") == score
     True
 
-    The score that comes back is the same.
+    The loaded score equals the saved one.
     """
     write_file(Path(path), score_content(score), "score file")
 
 
 def load_score(path: str | Path) -> ModelScore:
-    """Load the score that `save_score` or ``confide score`` wrote.
+    """Load a score that was written by `save_score` or ``confide score``.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ def load_score(path: str | Path) -> ModelScore:
     ...     load_score(f"{folder}/score.json")["accuracy"].value
     0.84
 
-    Estimates are found by their names.
+    Estimates are accessed by name.
     """
     try:
         record = json.loads(Path(path).read_text("utf-8"))
@@ -180,7 +180,7 @@ def load_score(path: str | Path) -> ModelScore:
         raise InvalidParameter("score file", "written by confide score", str(path))
     if record.get("format_version") != FORMAT_VERSION:
         raise InvalidParameter(
-            "score file", f"of format {FORMAT_VERSION}", f"{path} of another"
+            "score file", f"of format {FORMAT_VERSION}", f"{path} of another format"
         )
     try:
         return score_of(record)
@@ -190,7 +190,7 @@ def load_score(path: str | Path) -> ModelScore:
 
 
 def score_of(record: Mapping[str, Any]) -> ModelScore:
-    """Return the score that `score_record` describes."""
+    """Return the score from a record that `score_record` made."""
     promise = record["guarantee"]
     return ModelScore(
         str(record["title"]),

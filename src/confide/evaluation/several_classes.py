@@ -1,6 +1,6 @@
-"""Several classes: one noisy table of predicted by actual class and confidence.
+"""Scores for several classes: a noisy table of predicted class, actual class, confidence.
 
-Sums of bounded losses go with it where the model gives probabilities.
+If the model gives probabilities, sums of bounded losses are released as well.
 """
 
 import math
@@ -41,16 +41,16 @@ SMALLEST = float(np.finfo(np.float64).tiny)
 
 @dataclass(frozen=True, slots=True)
 class SeveralClasses:
-    """Score of a classifier of three classes or more: accuracy, sensitivities, losses.
+    """Score of a classifier of three or more classes: accuracy, sensitivities, losses.
 
-    A row with an undeclared label is one that no prediction gets right.
+    Every prediction for a row with an undeclared label is counted as wrong.
 
     Parameters
     ----------
     labels : tuple of str
         Labels of the classes.
     chances : {"softmax", "one-vs-rest", ""}
-        How margins become probabilities; empty for models without any.
+        Map from margins to probabilities; empty for models without probabilities.
     title : str, optional
         Title of the score.
 
@@ -75,7 +75,7 @@ class SeveralClasses:
         Parameters
         ----------
         margins : ndarray
-            Linear predictors, a column per class.
+            Linear predictors, with one column per class.
 
         Returns
         -------
@@ -95,21 +95,21 @@ class SeveralClasses:
         return np.asarray(sizes / whole[:, None])
 
     def losses(self, margins: Array, target: AnyArray) -> tuple[Array, Array]:
-        """Return Brier score and log loss of every row, as shares of their largest value.
+        """Return the Brier score and log loss of every row, as fractions of their cap.
 
         Parameters
         ----------
         margins : ndarray
-            Linear predictors, a column per class.
+            Linear predictors, with one column per class.
         target : ndarray
-            Position of every row's label among the classes.
+            Index of every row's label among the classes.
 
         Returns
         -------
         brier : ndarray
-            Brier scores, over 2.
+            Brier scores, divided by 2.
         log : ndarray
-            Log losses, over 4 and cut off at 1.
+            Log losses, divided by 4 and capped at 1.
         """
         chance = self.probabilities(margins)
         places = np.asarray(target).astype(np.intp)
@@ -143,11 +143,11 @@ class SeveralClasses:
 
     @property
     def confidence_edges(self) -> Array:
-        """Edges of the cells of the predicted class's probability."""
+        """Edges of the cells for the probability of the predicted class."""
         return np.linspace(1 / len(self.labels), 1.0, CONFIDENCE_CELLS + 1)[1:-1]
 
     def looks(self, neighbours: Neighbours) -> tuple[Look, ...]:
-        """Return the table, and the sums where there are any."""
+        """Return the sensitivities of the table and, with probabilities, of the sums."""
         if not self.chances:
             return (table_look(neighbours, Fraction(1)),)
         return (
@@ -162,7 +162,7 @@ class SeveralClasses:
         entropy: Entropy,
         level: float,
     ) -> ScoreParts:
-        """Release the table, and the sums where there are any."""
+        """Release the table and, with probabilities, the sums."""
         totals, counts = sums
         if not self.chances:
             counts = counts[:, :, :1]
@@ -228,7 +228,7 @@ class SeveralClasses:
 def loss_estimate(
     name: str, seen: NoisySums, of: str, level: float, unit: float
 ) -> ScoreEstimate:
-    """Return a mean loss whose squares were added up as well."""
+    """Return a mean loss, with its variance from the sum of squared losses."""
     rows = max(seen["rows"], 1.0)
     mean = seen[of] / rows
     variance = max(seen[f"{of}²"] / rows - mean**2, 0.0)

@@ -1,7 +1,7 @@
-"""Two classes: one noisy table of score cells by label, and all that follows from it.
+"""Scores for two classes: a noisy table of score cells by label, and estimates from it.
 
-The first look at a fine grid of scores chooses which cells are counted together; the
-second counts these by label.
+Noisy counts on a fine grid of scores are used to choose larger cells. A second noisy table
+counts the rows in these cells by label.
 """
 
 import math
@@ -32,18 +32,18 @@ from confide.privacy import Neighbours
 
 FINE_CELLS = 512
 FARTHEST_SCORE = 12.0
-"""Probabilities beyond 6 in a million are taken together."""
+"""Largest absolute score of the grid; odds beyond it are below 6 in a million."""
 FIRST_SHARE = Fraction(3, 20)
 FEWEST, MOST = 10, 64
 ROWS_PER_NOISE = 200.0
-"""Content of a cell in standard deviations of the noise, if ``MOST`` cells allow it."""
+"""Count of a cell in standard deviations of the noise, if at most ``MOST`` cells result."""
 CHANCES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4)
-"""Cells always end at these probabilities, at a half, and at their counterparts."""
+"""Cells always end at these probabilities, at their complements, and at 0.5."""
 PLAIN_CELLS = 16
-"""Least number of cells, of equal width, for scores that are not probabilities."""
+"""Smallest number of cells, of equal width, for scores that are not log-odds."""
 GROUPS = 10
 MOST_LOG_LOSS = 4.0
-"""A probability of 1.8 % given to what happened; worse guesses all count as this bad."""
+"""Cap on the log loss of a row, for probabilities of the actual class below 1.8 %."""
 
 
 def fine_edges(level: float, reach: float, farthest: float) -> tuple[float, ...]:
@@ -54,9 +54,9 @@ def fine_edges(level: float, reach: float, farthest: float) -> tuple[float, ...]
     level : float
         Middle of the scores that the model can give.
     reach : float
-        How far from the middle scores can be.
+        Largest distance of scores from the middle.
     farthest : float
-        Scores beyond this size are taken together.
+        Largest absolute score of the grid. Larger scores share the outermost cells.
 
     Returns
     -------
@@ -70,7 +70,8 @@ def fine_edges(level: float, reach: float, farthest: float) -> tuple[float, ...]
     >>> len(edges), 0.0 in edges
     (511, True)
 
-    Scores from -5 to 5 are counted in 512 cells, and predictions change at an edge.
+    Scores from -5 to 5 are counted in 512 cells, and the predicted class changes at an
+    edge.
     """
     low, high = (min(max(level + s * reach, -farthest), farthest) for s in (-1, 1))
     inner = np.linspace(low, high, FINE_CELLS + 1)[1:-1] if low < high else np.empty(0)
@@ -84,11 +85,11 @@ class TwoClasses:
     Parameters
     ----------
     edges : tuple of float
-        Edges of the fine grid of scores, 0 among them.
+        Edges of the fine grid of scores, including 0.
     positive : str
         Label of the positive class.
     chances : bool
-        Whether scores are log-odds. Without it there is no calibration, Brier score or log
+        Whether scores are log-odds. If not, there is no calibration, Brier score or log
         loss.
     title : str, optional
         Title of the score.
@@ -104,7 +105,7 @@ class TwoClasses:
            [1., 1.],
            [0., 0.]])
 
-    Of two rows with scores from 0 to 1 one has the positive label.
+    One of the two rows with scores from 0 to 1 has the positive label.
     """
 
     edges: tuple[float, ...]
@@ -113,7 +114,7 @@ class TwoClasses:
     title: str = "Score of a classifier"
 
     def tally(self, margins: Array, target: AnyArray) -> Partial:
-        """Count rows by score and label; a label that is not the second is the first."""
+        """Count rows by score and label; any label but the positive one is negative."""
         return (self.count(margins, target),)
 
     def count(self, margins: Array, target: AnyArray) -> Array:
@@ -129,7 +130,7 @@ class TwoClasses:
         Returns
         -------
         ndarray
-            A line per cell of scores; columns for the first and the positive label.
+            One row per cell of scores, with columns for the negative and positive label.
         """
         places = cells_of(margins[:, 0], np.array(self.edges))
         places *= 2
@@ -138,7 +139,7 @@ class TwoClasses:
         return found.astype(np.float64).reshape(-1, 2)
 
     def looks(self, neighbours: Neighbours) -> tuple[Look, ...]:
-        """Return two tables: of scores, and of scores by label."""
+        """Return the sensitivities of two tables: of scores, and of scores by label."""
         shares = (FIRST_SHARE, 1 - FIRST_SHARE)
         return tuple(table_look(neighbours, share) for share in shares)
 
@@ -149,7 +150,7 @@ class TwoClasses:
         entropy: Entropy,
         level: float,
     ) -> ScoreParts:
-        """Choose cells by the first look, count them in the second."""
+        """Choose cells from the first noisy table, and count by label in the second."""
         (counts,) = sums
         first, second = noises
         fine = publish(counts.sum(axis=1), first, entropy, MAX_ROWS)
@@ -168,7 +169,7 @@ class TwoClasses:
 
     @property
     def fixed(self) -> frozenset[int]:
-        """Places where cells always end, among them 0, where the prediction changes."""
+        """Indices of edges at which cells always end, including the score 0."""
         edges = np.array(self.edges)
         wanted = np.linspace(edges[0], edges[-1], PLAIN_CELLS + 1)[1:-1]
         if self.chances:
@@ -178,21 +179,21 @@ class TwoClasses:
         return frozenset([self.edges.index(0.0) + 1, *(near + 1).tolist()])
 
     def cuts(self, fine: Array, first: float, second: float) -> AnyArray:
-        """Choose cells that hold about equal numbers of rows.
+        """Choose cells with about equal numbers of rows.
 
         Parameters
         ----------
         fine : ndarray
             Noisy counts of the fine grid.
         first : float
-            Standard deviation of their noise.
+            Standard deviation of the noise on these counts.
         second : float
             Standard deviation of the noise on the final cells.
 
         Returns
         -------
         ndarray
-            Places at which the grid is cut.
+            Indices at which the grid is cut.
         """
         total, fixed = max(float(fine.sum()), 1.0), self.fixed
         cells = min(max(total / (ROWS_PER_NOISE * second), FEWEST), MOST)
@@ -206,10 +207,11 @@ class TwoClasses:
         return np.array(found)
 
     def _chances(self, fine: Array, cuts: AnyArray) -> "CellChances | None":
-        """Return the predicted probabilities in every cell, where noise permits.
+        """Return the predicted probabilities in every cell; None without log-odds.
 
-        Within a cell labels are assumed to follow the predicted probabilities: more rows
-        with the second label have a high score. That matters in wide cells alone.
+        Within a cell, labels are assumed to follow the predicted probabilities, so that
+        rows with the positive label tend to have higher scores. This matters in wide cells
+        only.
         """
         if not self.chances:
             return None
@@ -227,11 +229,11 @@ class TwoClasses:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CellChances:
-    """The probabilities at the ends of cells, and the spread of rows over the grid.
+    """Probabilities at the ends of cells, and the distribution of rows over the fine grid.
 
-    ``probability`` is that of every fine cell, ``places`` the cell that it lies in,
-    ``share`` which part of that cell's rows it holds: of the first label and of the
-    second.
+    ``chance`` is the probability in every fine cell, and ``places`` the index of the cell
+    that contains it. ``share`` is the share of that cell's rows in the fine cell, for the
+    negative and the positive label.
     """
 
     ends: Array
@@ -240,23 +242,23 @@ class CellChances:
     share: Array
 
     def spread(self, table: Array) -> Array:
-        """Return a table of the fine grid."""
+        """Return the table on the fine grid, with the rows of every cell spread over it."""
         return np.asarray(table[self.places] * self.share)
 
     def mean(self, values: Array) -> Array:
-        """Return the means of a number per fine cell and label over every cell."""
+        """Return the mean in every cell of a number given per fine cell and label."""
         found = np.zeros((len(self.ends) - 1, 2))
         np.add.at(found, self.places, self.share * values)
         return found
 
     @property
     def square(self) -> Array:
-        """The Brier score."""
+        """Mean Brier score in every cell, by label."""
         return self.mean(np.column_stack([self.chance**2, (1 - self.chance) ** 2]))
 
     @property
     def log(self) -> Array:
-        """The mean log loss, cut off."""
+        """Mean capped log loss in every cell, by label."""
         least = math.exp(-MOST_LOG_LOSS)
         parts = (1 - self.chance, self.chance)
         return self.mean(
@@ -265,16 +267,16 @@ class CellChances:
 
     @property
     def said(self) -> Array:
-        """The mean probability."""
+        """Mean predicted probability in every cell, by label."""
         return self.mean(np.column_stack([self.chance, self.chance]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreTable:
-    """A noisy table of cells, from low scores to high ones, by label.
+    """A noisy table of rows by score cell, from low to high scores, and by label.
 
-    Cells from ``above`` on are predicted to be positive. ``variance`` is that of the noise
-    in every cell.
+    The positive class is predicted in cells from the index ``above`` on. ``variance`` is
+    the variance of the noise in every cell.
     """
 
     table: Array
@@ -288,21 +290,21 @@ class ScoreTable:
         """Return all estimates and curves."""
         lines = [*self.rates(), self.area(), self.average_precision()]
         curves = [self.roc(), self.precision_recall()]
-        beyond = "chance exceeds 1/2" if chances else "score exceeds 0"
+        beyond = "probability exceeds 1/2" if chances else "score exceeds 0"
         if chances:
             lines += self.losses()
             curves.append(self.calibration())
         return ScoreParts(
             tuple(lines),
             tuple(curve for curve in curves if curve.points),
-            (f"Positive is {self.positive!r}; it is predicted where its {beyond}.",),
+            (f"The positive class is {self.positive!r}, predicted if its {beyond}.",),
         )
 
     def _share(self, name: str, inside: Array, outside: Array) -> ScoreEstimate:
         return proportion(name, inside, outside, self.variance, self.level)
 
     def rates(self) -> list[ScoreEstimate]:
-        """Return what follows from predicted and actual classes."""
+        """Return accuracy, sensitivity, specificity, precision and prevalence."""
         low, high = self.table[: self.above], self.table[self.above :]
         right = np.concatenate([low[:, 0], high[:, 1]])
         wrong = np.concatenate([low[:, 1], high[:, 0]])
@@ -316,7 +318,7 @@ class ScoreTable:
 
     @property
     def both_seen(self) -> bool:
-        """Whether there are rows of both labels that noise does not hide."""
+        """Whether the counts of both labels are larger than noise alone can explain."""
         return all(stands_out(column, self.variance) for column in self.table.T)
 
     def area(self) -> ScoreEstimate:
@@ -328,7 +330,7 @@ class ScoreTable:
         return smooth(name, area, self.table, self.variance, self.level)
 
     def average_precision(self) -> ScoreEstimate:
-        """Return the mean precision over the positives."""
+        """Return the mean precision over the rows of the positive class."""
         name = "average precision"
         if not self.both_seen:
             return hidden(name, 0.0, 1.0)
@@ -337,7 +339,10 @@ class ScoreTable:
         return smooth(name, precision, self.table, self.variance, self.level, bias=bias)
 
     def _in_order(self, function: Callable[[Array], float]) -> Callable[[Array], float]:
-        """Return a function of the order of rows, spread over the grid if they can be."""
+        """Return a ranking measure as a function of the table of cells.
+
+        If scores are log-odds, the measure is computed on the fine grid.
+        """
         chances = self.chances
 
         def of_cells(table: Array) -> float:
@@ -346,7 +351,7 @@ class ScoreTable:
         return of_cells
 
     def losses(self) -> list[ScoreEstimate]:
-        """Return mean losses of the probabilities."""
+        """Return the Brier score and the log loss."""
         assert self.chances is not None, "scores are log-odds"  # noqa: S101
         found = []
         for name, loss, most in (
@@ -364,7 +369,7 @@ class ScoreTable:
         return found
 
     def roc(self) -> Curve:
-        """Return sensitivity against 1 − specificity, at every cut."""
+        """Return sensitivity against 1 − specificity, at every threshold."""
         points = []
         for cut in range(len(self.table), -1, -1):
             low, high = self.table[:cut], self.table[cut:]
@@ -381,7 +386,7 @@ class ScoreTable:
         )
 
     def precision_recall(self) -> Curve:
-        """Return precision against sensitivity, at every cut where it can be seen."""
+        """Return precision against sensitivity, at thresholds where noise permits."""
         points = []
         for cut in range(len(self.table) - 1, -1, -1):
             low, high = self.table[:cut], self.table[cut:]
@@ -421,7 +426,7 @@ class ScoreTable:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MeanOver:
-    """The mean of a number per cell over all rows."""
+    """The mean over all rows of a number that is given per cell."""
 
     values: Array
 
@@ -431,17 +436,17 @@ class MeanOver:
 
 
 def roc_area(table: Array) -> float:
-    """Return the probability that a positive row scores higher than another, ties half."""
+    """Return the area under the ROC curve of a table, counting ties as half."""
     others, positives = table.T
     below = np.cumsum(others) - others / 2
     return float(positives @ below / (positives.sum() * others.sum()))
 
 
 def mean_precision(table: Array) -> float:
-    """Return the precision at every cut, averaged over the positives that it adds."""
+    """Return the precision at every threshold, averaged over the positive rows."""
     kept = np.maximum(table, 0.0)[::-1]
     true, false = kept[:, 1], kept[:, 0]
-    # Within a cell half of it has been passed on average.
+    # On average, half of the rows of a cell lie above a row in the same cell.
     passed = np.cumsum(true) - true / 2
     alarms = passed + np.cumsum(false) - false / 2
     precision = passed / np.maximum(alarms, 1e-9)
@@ -449,7 +454,7 @@ def mean_precision(table: Array) -> float:
 
 
 def rising(points: list[CurvePoint]) -> tuple[CurvePoint, ...]:
-    """Return points that never go back or down, as curves of shares do not."""
+    """Return the points with coordinates that never decrease, as on an exact ROC curve."""
     x = y = 0.0
     found = []
     for point in points:
@@ -459,7 +464,7 @@ def rising(points: list[CurvePoint]) -> tuple[CurvePoint, ...]:
 
 
 def groups_of(weights: Array, most: int) -> list[slice]:
-    """Return neighbouring cells in groups of about the same weight."""
+    """Return groups of adjacent cells with about equal weights."""
     total, ends = float(weights.sum()), [0]
     if total > 0:
         passed = np.floor(np.cumsum(weights) / total * most - 1e-9)

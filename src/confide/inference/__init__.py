@@ -1,4 +1,4 @@
-"""Inference after the fit: intervals, tests, contrasts, effects."""
+"""Inference after a fit: intervals, tests, contrasts and effects."""
 
 from confide._lazy import moved
 from confide.inference.law import ChiSquare, CoefficientLaw

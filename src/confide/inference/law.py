@@ -1,7 +1,7 @@
-"""Distribution of errors of linear functions of released coefficients; tests, regions.
+"""Errors, tests and simultaneous intervals of linear functions of coefficients.
 
-Everything is post-processing of a release: nothing is charged, and no row is read.
-docs/inference.md says what is exact and what is asymptotic.
+All results are post-processing of a release: nothing is charged, and no row is read.
+docs/inference.md states what is exact and what is asymptotic.
 """
 
 import math
@@ -23,9 +23,9 @@ from confide.mechanisms.release import (
 from confide.noise import NOISES, Entropy, RoundNoise
 
 DRAWS = 20_000
-"""Number of errors drawn for a simultaneous region: its level is off by 0.2 %."""
+"""Number of errors drawn for simultaneous intervals; the level is then off by 0.2 %."""
 INDEPENDENT = 1e-9
-"""Directions shorter than this, of a unit, are combinations of others."""
+"""Relative singular value below which directions are linearly dependent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +35,13 @@ class ChiSquare:
     Parameters
     ----------
     statistic : float or None
-        The statistic; None where nothing is identified.
+        The statistic; None if no direction is identified.
     degrees : int
-        Degrees of freedom: directions that are identified.
+        Degrees of freedom: the number of identified directions.
     p_value : float or None
         Probability of a statistic at least this large if all effects are 0.
     rank : int
-        Number of directions that were asked about.
+        Number of linearly independent directions in the hypothesis.
 
     Examples
     --------
@@ -66,13 +66,14 @@ class CoefficientLaw:
     Parameters
     ----------
     estimate : ndarray
-        Estimates of the plain coefficients or, without ``plain``, of the penalised ones.
+        Estimates of the plain (unpenalised) coefficients or, if ``plain`` is None, of the
+        penalised coefficients.
     error : Uncertainty
-        Sampling and privacy parts of their error.
+        Sampling part and privacy part of their error.
     plain : PlainLaw or None
-        What is known of the plain coefficients.
+        Distribution of the plain coefficients, if they are estimated.
     held : bool
-        Whether coefficients have reached their bound: nothing is identified then.
+        Whether the coefficients have reached their bound, so that nothing is identified.
 
     Examples
     --------
@@ -94,21 +95,21 @@ class CoefficientLaw:
 
     @classmethod
     def of(cls, release: IntervalRelease, value: Array, copy: int) -> "CoefficientLaw":
-        """Make the distribution of one line of released coefficients.
+        """Create the distribution for one set of released coefficients.
 
         Parameters
         ----------
         release : IntervalRelease
-            What intervals are computed from.
+            Distributions that intervals are computed from.
         value : ndarray
             Released coefficients.
         copy : int
-            Which line they are.
+            Index of the set of coefficients.
 
         Returns
         -------
         CoefficientLaw
-            The distribution, of plain or of penalised coefficients.
+            The distribution of plain or of penalised coefficients.
         """
         if release.of == "penalised":
             return cls(value, release.laws[copy], None, release.on_boundary)
@@ -117,24 +118,25 @@ class CoefficientLaw:
 
     @cached_property
     def _positive(self) -> Array:
-        """The part of sampling, without directions that noise made negative."""
+        """Sampling covariance, with eigenvalues that noise made negative set to 0."""
         values, vectors = np.linalg.eigh(self.error.sampling)
         return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)
 
     def sampling(self, directions: Array) -> Array:
-        """Return the covariance that sampling gives linear functions.
+        """Return the sampling covariance of linear functions.
 
-        Correlations are those of the positive part; variances are those of intervals.
+        Correlations are computed without negative eigenvalues. Variances are the same as
+        for intervals.
 
         Parameters
         ----------
         directions : ndarray
-            A line of weights for every linear function of the coefficients.
+            Weights, one row per linear function of the coefficients.
 
         Returns
         -------
         ndarray
-            Covariances.
+            Covariance matrix.
         """
         found = directions @ self._positive @ directions.T
         own, whole = self.error.variances(directions)[0], np.diag(found)
@@ -142,17 +144,17 @@ class CoefficientLaw:
         return np.asarray(found * np.outer(factor, factor))
 
     def covariance(self, directions: Array) -> Array:
-        """Return the covariance of the errors, sampling and privacy noise together.
+        """Return the covariance of the errors from sampling and privacy noise together.
 
         Parameters
         ----------
         directions : ndarray
-            A line of weights for every linear function of the coefficients.
+            Weights, one row per linear function of the coefficients.
 
         Returns
         -------
         ndarray
-            Covariances.
+            Covariance matrix.
         """
         spread, chance = self.error.mixture
         noise = directions @ self.error.privacy @ directions.T
@@ -164,12 +166,12 @@ class CoefficientLaw:
         Parameters
         ----------
         directions : ndarray
-            A line of weights for every linear function of the coefficients.
+            Weights, one row per linear function of the coefficients.
 
         Returns
         -------
         ndarray
-            An estimate for every line.
+            One estimate per linear function.
         """
         return np.asarray(directions @ self.estimate)
 
@@ -179,29 +181,29 @@ class CoefficientLaw:
         Parameters
         ----------
         directions : ndarray
-            A line of weights for every linear function of the coefficients.
+            Weights, one row per linear function of the coefficients.
 
         Returns
         -------
         ndarray
-            A standard error for every line.
+            One standard error per linear function.
         """
         sampling, privacy = self.error.variances(directions)
         spread, chance = self.error.mixture
         return np.sqrt(np.maximum(sampling + float(spread @ chance) * privacy, 0.0))
 
     def identified(self, directions: Array) -> AnyArray:
-        """Return which linear functions the release identifies.
+        """Return whether the release identifies each linear function.
 
         Parameters
         ----------
         directions : ndarray
-            A line of weights for every linear function of the coefficients.
+            Weights, one row per linear function of the coefficients.
 
         Returns
         -------
         ndarray of bool
-            Whether each is identified.
+            Whether each linear function is identified.
         """
         known = np.ones(len(directions), dtype=bool)
         if self.plain is not None:
@@ -209,54 +211,54 @@ class CoefficientLaw:
         return np.asarray(known & (np.abs(directions).max(axis=1, initial=0.0) > 0))
 
     def is_absent(self, directions: Array) -> AnyArray:
-        """Return which linear functions concern rows that no table can have.
+        """Return whether each linear function concerns rows that no table can contain.
 
         Parameters
         ----------
         directions : ndarray
-            A line of weights for every linear function of the coefficients.
+            Weights, one row per linear function of the coefficients.
 
         Returns
         -------
         ndarray of bool
-            Whether each is.
+            Whether each linear function concerns such rows.
         """
         if self.plain is None:
             return np.zeros(len(directions), dtype=bool)
         return self.plain.leans_on_absent(directions)
 
     def half_lengths(self, directions: Array, level: float) -> Array:
-        """Return half the lengths of intervals.
+        """Return the half lengths of intervals.
 
         Parameters
         ----------
         directions : ndarray
-            A line of weights for every linear function of the coefficients.
+            Weights, one row per linear function of the coefficients.
         level : float
             Confidence level.
 
         Returns
         -------
         ndarray
-            Half a length for every line.
+            One half length per linear function.
         """
         law = self.error if self.plain is None else self.plain
         return law.half_lengths(directions, level)
 
     def sampling_half_lengths(self, directions: Array, level: float) -> Array:
-        """Return half the lengths of intervals without privacy noise.
+        """Return the half lengths that intervals would have without privacy noise.
 
         Parameters
         ----------
         directions : ndarray
-            A line of weights for every linear function of the coefficients.
+            Weights, one row per linear function of the coefficients.
         level : float
             Confidence level.
 
         Returns
         -------
         ndarray
-            Half a length for every line.
+            One half length per linear function.
         """
         law = self.error if self.plain is None else self.plain
         return np.minimum(
@@ -265,38 +267,38 @@ class CoefficientLaw:
         )
 
     def allowance(self, directions: Array) -> Array:
-        """Return an allowance for taking the curvature at penalised coefficients.
+        """Return a bound on the bias from taking the curvature at penalised coefficients.
 
-        It is a bias of either sign.
+        The bias may have either sign. Intervals are lengthened by the bound on both sides.
 
         Parameters
         ----------
         directions : ndarray
-            A line of weights for every linear function of the coefficients.
+            Weights, one row per linear function of the coefficients.
 
         Returns
         -------
         ndarray
-            An allowance for every line.
+            One bound per linear function, up to its sign.
         """
         if self.plain is None:
             return np.zeros(len(directions))
         return np.asarray(self.plain.pull / 2 * (directions @ self.plain.shift))
 
     def p_values(self, directions: Array, offsets: Array) -> Array:
-        """Return p values of linear functions that would be 0 without an effect.
+        """Return p values for tests that each linear function is 0.
 
         Parameters
         ----------
         directions : ndarray
-            A line of weights for every linear function of the coefficients.
+            Weights, one row per linear function of the coefficients.
         offsets : ndarray
-            Estimates of these functions.
+            Estimates of the linear functions.
 
         Returns
         -------
         ndarray
-            A p value for every line.
+            One p value per linear function.
         """
         sampling, privacy = self.error.variances(directions)
         spread, chance = self.error.mixture
@@ -307,14 +309,14 @@ class CoefficientLaw:
         return np.asarray(np.minimum(tails @ chance, 1.0))
 
     def wald(self, directions: Array, offsets: Array) -> ChiSquare:
-        """Test that several linear functions are all 0.
+        """Test the hypothesis that several linear functions are all 0.
 
         Parameters
         ----------
         directions : ndarray
-            A line of weights for every linear function of the coefficients.
+            Weights, one row per linear function of the coefficients.
         offsets : ndarray
-            Estimates of these functions.
+            Estimates of the linear functions.
 
         Returns
         -------
@@ -341,11 +343,11 @@ class CoefficientLaw:
         return ChiSquare(statistic, len(basis), p_value, rank)
 
     def _cautious_sampling(self, directions: Array) -> Array:
-        """Return the covariance from sampling for a test of several directions at once.
+        """Return a sampling covariance for a joint test of several directions.
 
-        Noise on the scatter spreads its eigenvalues, and a test divides by the small
-        ones: the smoothed scatter takes its place, with variances no less than those of
-        intervals.
+        Noise on the scatter matrix spreads its eigenvalues, and a joint test divides by the
+        small ones. The smoothed scatter matrix is therefore used, with variances at least
+        as large as for intervals.
         """
         own = self.sampling(directions)
         if self.plain is None or self.plain.alone is None or len(directions) == 1:
@@ -358,7 +360,7 @@ class CoefficientLaw:
         return np.asarray(smooth * np.outer(factor, factor))
 
     def _known(self, basis: Array, values: Array) -> tuple[Array, Array]:
-        """Return the part of a space, by orthonormal rows, that is identified."""
+        """Return the identified part of a space, given by orthonormal rows."""
         law = self.plain
         if law is None:
             return basis, values
@@ -374,7 +376,7 @@ class CoefficientLaw:
         return basis[known], values[known]
 
     def _least_bias(self, basis: Array, values: Array, inverse: Array) -> Array:
-        """Return the bias, a multiple of the shift up to the allowance, that fits best."""
+        """Return the bias, within plus or minus the allowance, that fits best."""
         towards = self.allowance(basis)
         square = float(towards @ inverse @ towards)
         if square <= 0:
@@ -388,7 +390,7 @@ class CoefficientLaw:
         Parameters
         ----------
         directions : ndarray
-            A line of weights for every linear function of the coefficients.
+            Weights, one row per linear function of the coefficients.
         level : float
             Confidence level.
 
@@ -411,7 +413,7 @@ class CoefficientLaw:
 
 
 def _independent(directions: Array, offsets: Array) -> tuple[Array, Array]:
-    """Return an orthonormal basis of the rows, and the offsets along it."""
+    """Return an orthonormal basis of the row space, and the offsets in this basis."""
     left, sizes, right = np.linalg.svd(directions, full_matrices=False)
     kept = sizes > INDEPENDENT * max(float(sizes.max(initial=0.0)), 1e-300)
     along = (left[:, kept].T @ offsets) / sizes[kept]
@@ -419,10 +421,10 @@ def _independent(directions: Array, offsets: Array) -> tuple[Array, Array]:
 
 
 def _quadratic_tail(weights: Array, statistic: float) -> float:
-    """Return about P(Σ wᵢ·χ²₁ > statistic), w the eigenvalues of a matrix.
+    """Return approximately P(Σ wᵢ·χ²₁ > statistic), where w are eigenvalues of a matrix.
 
-    A multiple of a chi-square variable with the same mean and variance: exact where all
-    weights are equal.
+    The sum is replaced by a multiple of a chi-square variable with the same mean and
+    variance. This is exact if all weights are equal.
     """
     first, second = float(np.trace(weights)), float(np.trace(weights @ weights))
     return float(chdtrc(first**2 / second, statistic * first / second))
@@ -434,7 +436,7 @@ def _root(matrix: Array) -> Array:
 
 
 def rounded_level(level: float | None, usual: float) -> float:
-    """Return the requested level, or that of the release."""
+    """Return the requested confidence level, by default that of the release."""
     if level is None:
         return usual
     if not isinstance(level, float) or not 0.5 <= level < 1 or math.isnan(level):

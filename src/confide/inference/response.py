@@ -1,7 +1,7 @@
-"""Means, predictions and marginal effects of rows, with intervals.
+"""Means, predictions and marginal effects for given rows, with intervals.
 
-Rows are those that are passed, or the middle of the public ranges: never those of
-the fit, unless they are passed again, and then the answer is about private rows.
+The rows are passed by the caller, or are in the middle of the public ranges. The rows of
+the fit are not used. If they are passed again, the results are not private.
 """
 
 import math
@@ -24,23 +24,24 @@ APART = (
     "multi_class='one-vs-rest', or see effects()."
 )
 SHORTEST_REACH, LONGEST_REACH = 0.3, 8.0
-"""Where, in standard deviations, residuals may be cut for their variance to be known."""
+"""Range of clipping bounds, in standard deviations, from which a variance is found."""
 
 
 @dataclass(frozen=True, slots=True)
 class MarginalStep:
-    """Step whose marginal effect is asked for: of a number, or from a baseline to a level.
+    """Step of a marginal effect: in a number, or from a baseline to a level.
 
     Parameters
     ----------
     name : str
         Name of the effect.
     line : ndarray
-        Direction of the step.
+        Change of a design row in the step.
     places : tuple of int, default=()
-        Coefficients of the column.
+        Positions of the coefficients of the column.
     base : ndarray, optional
-        What rows have there before the step; None for a number, which stays.
+        Entries of the design row at these positions before the step; None for a number,
+        which keeps its value.
 
     Examples
     --------
@@ -50,7 +51,7 @@ class MarginalStep:
     >>> (smoker.line[list(smoker.places)] - smoker.base).tolist()
     [1.0]
 
-    Every row is first taken as a non-smoker, then as a smoker.
+    Every row is first treated as a non-smoker, then as a smoker.
     """
 
     name: str
@@ -66,11 +67,11 @@ class MeanTable:
     Parameters
     ----------
     what : str
-        What is estimated.
+        Name of the estimated quantity.
     estimate : ndarray
         Estimates.
     lower : ndarray
-        Lower ends; NaN where a row is not identified.
+        Lower ends; NaN if the estimate is not identified.
     upper : ndarray
         Upper ends.
     level : float
@@ -100,7 +101,7 @@ class MeanTable:
         Returns
         -------
         pandas.DataFrame
-            A row for every row, with the columns estimate, lower and upper.
+            One row per estimate, with the columns estimate, lower and upper.
         """
         import pandas as pd
 
@@ -109,7 +110,7 @@ class MeanTable:
 
 
 def inverse_link(link: str, predictor: Array) -> Array:
-    """Return the mean that belongs to a linear predictor."""
+    """Return the mean for a linear predictor."""
     if link == "logit":
         return np.asarray(expit(predictor))
     if link == "log":
@@ -118,7 +119,7 @@ def inverse_link(link: str, predictor: Array) -> Array:
 
 
 def _slopes(link: str, predictor: Array) -> tuple[Array, Array]:
-    """Return the first and the second derivative of the mean."""
+    """Return the first and second derivatives of the mean in the linear predictor."""
     mean = inverse_link(link, predictor)
     if link == "logit":
         first = mean * (1 - mean)
@@ -138,16 +139,16 @@ def mean_intervals(
     asked : Inference
         Released coefficients.
     directions : ndarray
-        Rows, as weights of the coefficients.
+        Design rows, as weights of the coefficients.
     constant : ndarray or float
-        What the linear predictor of every row adds to that.
+        Constant part of the linear predictor of every row.
     level : float, optional
         Confidence level; by default that of the fit.
 
     Returns
     -------
     MeanTable
-        A line for every row.
+        One line per row.
 
     Examples
     --------
@@ -190,24 +191,24 @@ def prediction_intervals(
 ) -> MeanTable:
     """Return intervals for a new target of each row.
 
-    Residuals are assumed normal; counts are assumed Poisson or, where they scatter more,
-    negative binomial. The dispersion is estimated from the released moments.
+    Residuals are assumed to be normal. Counts are assumed to be Poisson or, if they are
+    overdispersed, negative binomial. The dispersion is estimated from the released moments.
 
     Parameters
     ----------
     asked : Inference
         Released coefficients.
     directions : ndarray
-        Rows, as weights of the coefficients.
+        Design rows, as weights of the coefficients.
     constant : ndarray or float
-        What the linear predictor of every row adds to that.
+        Constant part of the linear predictor of every row.
     level : float, optional
         Confidence level; by default that of the fit.
 
     Returns
     -------
     MeanTable
-        A line for every row.
+        One line per row.
 
     Raises
     ------
@@ -251,7 +252,7 @@ def prediction_intervals(
             "requested from a model that has released the dispersion of residuals",
             "a model of weighted records, of penalised coefficients, or of an earlier "
             "version",
-            "Fit it again with plain intervals, and without weights of records.",
+            "Fit it again with plain intervals, and without weights.",
         )
     wanted = rounded_level(level, asked.level)
     means = mean_intervals(asked, directions, constant, wanted)
@@ -275,7 +276,7 @@ def unclipped_variance(ratio: float, clip: float) -> float:
     Parameters
     ----------
     ratio : float
-        Mean square of clipped residuals, over the share that is not clipped.
+        Mean square of clipped residuals, divided by the share that is not clipped.
     clip : float
         Size at which residuals are clipped.
 
@@ -290,8 +291,8 @@ def unclipped_variance(ratio: float, clip: float) -> float:
     >>> round(unclipped_variance(0.756, clip=1.0), 1)
     1.0
 
-    Normal residuals of variance 1 that are clipped at 1 have a mean square of 0.516, which
-    is 0.756 of the share of 68 % that is not clipped.
+    Normal residuals of variance 1 that are clipped at 1 have a mean square of 0.516.
+    Divided by the share of 68 % that is not clipped, this gives 0.756.
     """
 
     def excess(log_reach: float) -> float:
@@ -310,7 +311,7 @@ def unclipped_variance(ratio: float, clip: float) -> float:
 
 
 def _count_ends(mean: Array, variance: Array, level: float) -> tuple[Array, Array]:
-    """Return quantiles of counts with a mean and a variance."""
+    """Return the ends of prediction intervals of counts with given means and variances."""
     from scipy.stats import nbinom, poisson
 
     tail = (1 - level) / 2
@@ -331,27 +332,27 @@ def marginal_effects(
     constant: Array | float,
     level: float | None = None,
 ) -> CoefficientTable:
-    """Return how much the mean changes with every column, on average over rows.
+    """Return marginal effects on the mean, averaged over rows.
 
-    Errors are those of a first-order expansion (the delta method).
+    Standard errors are from a first-order expansion (the delta method).
 
     Parameters
     ----------
     asked : Inference
         Released coefficients.
     steps : sequence of MarginalStep
-        Steps whose effects are asked for.
+        Steps whose effects are estimated.
     directions : ndarray
-        Rows, as weights of the coefficients.
+        Design rows, as weights of the coefficients.
     constant : ndarray or float
-        What the linear predictor of every row adds to that.
+        Constant part of the linear predictor of every row.
     level : float, optional
         Confidence level; by default that of the fit.
 
     Returns
     -------
     CoefficientTable
-        A line for every step.
+        One line per step.
 
     Examples
     --------
@@ -372,7 +373,7 @@ def marginal_effects(
     >>> round(marginal_effects(asked, [step], np.zeros((1, 2)), 0.0)["age"].estimate, 2)
     0.25
 
-    At a probability of one half a unit of log-odds changes it by a quarter.
+    At a probability of one half, the effect is a quarter per unit of log-odds.
     """
     _check_means(asked)
     wanted = rounded_level(level, asked.level)
@@ -386,7 +387,7 @@ def _marginal(
     law, link = asked.law, asked.scale.link
 
     def change(theta: Array) -> tuple[float, Array]:
-        """Return the mean change, and its derivative by the coefficients."""
+        """Return the average change of the mean, and its gradient in the coefficients."""
         if step.base is None:
             slope, bend = _slopes(link, rows @ theta + constant)
             along = float(step.line @ theta)
@@ -421,7 +422,7 @@ def _marginal(
 def _check_means(asked: Inference) -> None:
     kind, hint = {
         "none": ("a support-vector machine", ""),
-        "softmax": ("a multinomial model of three classes or more", APART),
+        "softmax": ("a multinomial model of three or more classes", APART),
     }.get(asked.scale.link, ("", ""))
     if kind:
         raise InvalidParameter(

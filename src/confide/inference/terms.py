@@ -1,4 +1,4 @@
-"""Columns of a model, the lines that a table shows of each, and sums of such lines."""
+"""Columns of a model, their lines in a table of coefficients, and contrasts of lines."""
 
 import math
 import re
@@ -14,7 +14,7 @@ from confide.errors import InvalidParameter, did_you_mean
 from confide.reporting.coefficients import without_unit
 
 Contrast: TypeAlias = str | Mapping[str, float]
-"""A sum of lines: "age - 2*income", or their weights by name."""
+"""Weighted sum of lines: text such as "age - 2*income", or weights by name."""
 NUMBER = re.compile(r"(\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+)\s*\*?\s*")
 FEWEST_LEVELS = 2
 
@@ -36,7 +36,7 @@ class TermLines:
     spans : tuple of float, default=(1.0,)
         Width of the range of every line, in units.
     deviation : float, default=1.0
-        About a standard deviation, as a share of the range.
+        Approximate standard deviation, as a share of the range.
     unit : str, default=""
         Unit of a number.
     zero : tuple of str, default=()
@@ -49,7 +49,7 @@ class TermLines:
     >>> len(region.lines) + len(region.zero) == region.levels
     True
 
-    Three levels have two lines: the reference has none.
+    The three levels have two lines, because the reference level has none.
     """
 
     name: str
@@ -73,7 +73,7 @@ class TableLines:
     terms : tuple of TermLines
         Columns and terms of the model.
     rare : frozenset of str, default=frozenset()
-        Lines about rows without a level, which a table need not have.
+        Lines for rows without a level, which may not occur in the data.
 
     Examples
     --------
@@ -83,7 +83,7 @@ class TableLines:
     >>> table.weights("10*age - dose")
     array([10., -1.])
 
-    Contrasts are written as sums of lines.
+    Contrasts are written as weighted sums of lines.
     """
 
     lines: tuple[str, ...]
@@ -98,7 +98,7 @@ class TableLines:
         name : str
             Name of the column.
         what : str, default="column to test"
-            What a message calls it.
+            Description of ``name`` for an error message.
 
         Returns
         -------
@@ -115,11 +115,11 @@ class TableLines:
                 return term
         known = [term.name for term in self.terms]
         level = isinstance(name, str) and name in self._places
-        hint = f"Test {name!r} by a contrast." if level else did_you_mean(name, known)
+        hint = f"Test {name!r} as a contrast." if level else did_you_mean(name, known)
         raise InvalidParameter(what, f"one of {known}", name, hint)
 
     def tested(self, name: str) -> tuple[int, ...]:
-        """Return the positions of the lines that test a column.
+        """Return the positions of the lines by which a column is tested.
 
         Parameters
         ----------
@@ -148,7 +148,7 @@ class TableLines:
 
     @property
     def spans(self) -> Array:
-        """Width of the range of every line's column, in units."""
+        """Width of the range of each line, in units."""
         found = np.ones(len(self.lines))
         for term in self.terms:
             found[list(term.lines)] = term.spans
@@ -156,7 +156,7 @@ class TableLines:
 
     @property
     def _places(self) -> dict[str, int | None]:
-        """The line of every name; None for one that is 0 by definition."""
+        """Position of the line for every name; None if it is 0 by definition."""
         found: dict[str, int | None] = dict.fromkeys(
             (name for term in self.terms for name in term.zero), None
         )
@@ -179,7 +179,7 @@ class TableLines:
         Returns
         -------
         ndarray
-            A weight for every line.
+            One weight per line.
 
         Raises
         ------
@@ -202,7 +202,7 @@ class TableLines:
             if place is not None:
                 found[place] += float(weight)
         if not found.any():
-            must = "of coefficients that do not cancel out"
+            must = "a sum of coefficients that do not cancel out"
             hint = "A reference level is 0 by definition."
             raise InvalidParameter("contrast", must, contrast_name(contrast), hint)
         return found
@@ -210,8 +210,8 @@ class TableLines:
     def _parsed(self, text: str) -> dict[str, float]:
         """Return the weights by name of a sum such as "2*age - income".
 
-        If several names match, the longest is used: names may hold spaces
-        and signs.
+        If several names match, the longest is used, because names may contain spaces and
+        signs.
         """
         known = sorted(self._places, key=len, reverse=True)
         found: dict[str, float] = {}
@@ -242,18 +242,18 @@ class TableLines:
             shown = self.lines[self.find(name).lines[0]]
             hint = (
                 f"{name} is a factor: name one of its levels, such as {shown!r}, or "
-                "test it."
+                "test the factor with wald_test."
             )
         return InvalidParameter("name in a contrast", f"one of {known}", name, hint)
 
 
 def _stands(text: str, name: str) -> bool:
-    """Whether a text begins with a name that ends there."""
+    """Whether a text begins with a name, followed by a separator or the end."""
     return text.startswith(name) and (len(text) == len(name) or text[len(name)] in " +-−\t")
 
 
 def as_contrasts(given: Any) -> tuple[Contrast, ...]:
-    """Return one contrast or several as several."""
+    """Return one or several contrasts as a tuple."""
     if isinstance(given, str | Mapping):
         return (given,)
     several = tuple(given) if isinstance(given, Iterable) else ()

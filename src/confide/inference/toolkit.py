@@ -1,6 +1,6 @@
-"""Errors, tests, contrasts, ratios and effects of a regression after the fit.
+"""Standard errors, tests, contrasts, ratios and effects after a regression fit.
 
-All of it is post-processing of one released distribution, of one set of coefficients.
+All results are post-processing of the release of one set of coefficients.
 """
 
 import math
@@ -30,9 +30,9 @@ EXPONENT = 700.0
 
 @dataclass(frozen=True)
 class Inference:
-    """One set of released coefficients with all that can be computed from it.
+    """Statistical inference from one set of released coefficients.
 
-    Nothing here costs a budget, or looks at rows.
+    No method costs any budget or uses rows of the private table.
 
     Parameters
     ----------
@@ -43,17 +43,17 @@ class Inference:
     matrix : ndarray
         Lines of the table as linear functions of the coefficients.
     constant : ndarray
-        What is added to every line.
+        Constants that are added to the lines.
     released : ndarray
         Released, penalised coefficients.
     scale : EffectScale
-        What effects are measured in.
+        Scale of the effects.
     level : float
-        Confidence level unless another one is asked for.
+        Default confidence level.
     of : {"plain", "penalised"}
-        Coefficients that answers are about.
+        Whether results are for plain (unpenalised) or for penalised coefficients.
     dispersion : float, optional
-        Variance of residuals, in units of the target, where it is known.
+        Variance of residuals, in units of the target, if it is known.
 
     Examples
     --------
@@ -74,7 +74,7 @@ class Inference:
     name
     age - dose       0.5  -0.56   1.56
 
-    The interval of the difference holds 0: age may have no larger effect than dose.
+    The interval of the difference contains 0, so the two effects may be equal.
     """
 
     law: CoefficientLaw
@@ -89,12 +89,12 @@ class Inference:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Names of the lines."""
+        """Names of the lines of the table."""
         return self.terms.lines
 
     @property
     def _slopes(self) -> list[int]:
-        """The lines that are shown, except the intercept."""
+        """Positions of the lines that are shown, except the intercept."""
         lines = self.lines
         return [place for place in self._shown if not lines[place].endswith(INTERCEPT)]
 
@@ -115,20 +115,21 @@ class Inference:
         names : sequence of str
             Names of the lines.
         directions : ndarray
-            A line of weights for every linear function.
+            Weights, one row per linear function.
         constants : ndarray
-            What is added to every line.
+            Constants that are added to the lines.
         level : float
             Confidence level.
         spans : ndarray, optional
-            Width of the range of every line's column.
+            Width of the range of each line.
         quantile : float, optional
-            Half length in standard errors, where intervals are simultaneous.
+            Half length in standard errors, for simultaneous intervals.
 
         Returns
         -------
         tuple of Coefficient
-            A line each; the penalised estimate where one is not identified.
+            One line per function. If it is not identified, it has the penalised estimate
+            and no interval.
         """
         law = self.law
         known = law.identified(directions)
@@ -169,19 +170,19 @@ class Inference:
     ) -> CoefficientTable:
         """Return the lines of the summary.
 
-        Simultaneous intervals leave out the intercept, and what is not identified.
+        Simultaneous intervals leave out the intercept and lines that are not identified.
 
         Parameters
         ----------
         level : float, optional
             Confidence level; by default that of the fit.
         simultaneous : bool, default=False
-            Whether all intervals hold at once at that level.
+            Whether the level holds for all intervals jointly.
 
         Returns
         -------
         CoefficientTable
-            A line for every coefficient.
+            One line per coefficient.
         """
         asked = rounded_level(level, self.level)
         kept = self._slopes if simultaneous else self._shown
@@ -211,7 +212,7 @@ class Inference:
         Returns
         -------
         ndarray
-            Covariances; NaN where a line is not identified.
+            Covariance matrix; NaN if a line is not identified.
         """
         kept = self._shown
         rows = self.matrix[kept]
@@ -222,7 +223,7 @@ class Inference:
 
     @property
     def shown_names(self) -> tuple[str, ...]:
-        """Names of the lines that `covariance` is about."""
+        """Names of the lines in `covariance`."""
         return tuple(self.lines[place] for place in self._shown)
 
     def contrast(
@@ -241,12 +242,12 @@ class Inference:
         level : float, optional
             Confidence level; by default that of the fit.
         simultaneous : bool, default=False
-            Whether all intervals hold at once at that level.
+            Whether the level holds for all intervals jointly.
 
         Returns
         -------
         CoefficientTable
-            A line for every contrast.
+            One line per contrast.
         """
         asked = rounded_level(level, self.level)
         several = as_contrasts(contrasts)
@@ -263,12 +264,12 @@ class Inference:
         return CoefficientTable(rows, asked, self.of)
 
     def _joint_quantile(self, directions: Array, level: float) -> float | None:
-        """Return the half length in standard errors at which all intervals hold at once."""
+        """Return the half length of simultaneous intervals, in standard errors."""
         known = directions[self.law.identified(directions)]
         return self.law.joint_quantile(known, level) if len(known) else None
 
     def joint_contrast_test(self, contrasts: Sequence[Contrast]) -> WaldTest:
-        """Test that several contrasts are all 0.
+        """Test the hypothesis that several contrasts are all 0.
 
         Parameters
         ----------
@@ -278,13 +279,13 @@ class Inference:
         Returns
         -------
         WaldTest
-            The test.
+            Result of the test.
         """
         weights = np.stack([self.terms.weights(one) for one in contrasts])
         return self._test(tuple(map(contrast_name, contrasts)), weights)
 
     def wald_test(self, columns: str | Sequence[str]) -> WaldTest:
-        """Test that all coefficients of some columns are 0.
+        """Test the hypothesis that all coefficients of some columns are 0.
 
         Parameters
         ----------
@@ -294,12 +295,12 @@ class Inference:
         Returns
         -------
         WaldTest
-            The test.
+            Result of the test.
 
         Raises
         ------
         InvalidParameter
-            No column was named, or one that does not exist.
+            No column is named, or a named column does not exist.
         """
         names = (columns,) if isinstance(columns, str) else tuple(columns)
         if not names:
@@ -316,12 +317,12 @@ class Inference:
         )
 
     def tests(self) -> tuple[WaldTest, ...]:
-        """Test every column that has something to compare.
+        """Test every column except those with a single level.
 
         Returns
         -------
         tuple of WaldTest
-            A test for every column.
+            One test per column.
         """
         tested = [term for term in self.terms.terms if not term.coded or term.levels > 1]
         return tuple(self.wald_test(term.name) for term in tested)
@@ -333,24 +334,24 @@ class Inference:
         *,
         simultaneous: bool = False,
     ) -> CoefficientTable:
-        """Return effects of comparable changes of all columns.
+        """Return the effects of comparable changes in all columns.
 
-        Levels are compared with what the summary compares them with.
+        Levels are compared with the same reference as in the summary.
 
         Parameters
         ----------
         per : {"unit", "range", "deviation"} or mapping, default="range"
-            Change of a number: one unit, its range, about a standard deviation, or amounts
-            by column.
+            Change in a numeric column: one unit, its range, about a standard deviation, or
+            the amounts in a mapping from column names.
         level : float, optional
             Confidence level; by default that of the fit.
         simultaneous : bool, default=False
-            Whether all intervals hold at once at that level.
+            Whether the level holds for all intervals jointly.
 
         Returns
         -------
         CoefficientTable
-            A line for every coefficient but the intercept.
+            One line per coefficient except the intercept.
         """
         asked = rounded_level(level, self.level)
         amounts = self._amounts(per)
@@ -366,14 +367,14 @@ class Inference:
         found = np.ones(len(self.lines))
         if isinstance(per, Mapping):
             for name, amount in dict[str, Any](per).items():
-                term = self.terms.find(name, "column of per")
+                term = self.terms.find(name, "column in per")
                 if term.coded or len(term.lines) > 1:
-                    must = "the name of a number: levels and curves have no amount"
+                    must = "the name of a numeric column: levels and curves have no amount"
                     raise InvalidParameter("per", must, name)
                 real = isinstance(amount, Real) and math.isfinite(amount)
                 if not real or not amount:
                     raise InvalidParameter(
-                        f"per of {name!r}", "a number other than 0", amount
+                        f"amount for {name!r}", "a number other than 0", amount
                     )
                 found[list(term.lines)] = float(amount)
             return found
@@ -404,22 +405,22 @@ class Inference:
         *,
         simultaneous: bool = False,
     ) -> CoefficientTable:
-        """Return the factors by which effects multiply the odds or the rate.
+        """Return odds ratios or rate ratios, with intervals.
 
         Parameters
         ----------
         per : {"unit", "range", "deviation"} or mapping, default="unit"
-            Change of a number: one unit, its range, about a standard deviation, or amounts
-            by column.
+            Change in a numeric column: one unit, its range, about a standard deviation, or
+            the amounts in a mapping from column names.
         level : float, optional
             Confidence level; by default that of the fit.
         simultaneous : bool, default=False
-            Whether all intervals hold at once at that level.
+            Whether the level holds for all intervals jointly.
 
         Returns
         -------
         CoefficientTable
-            A line for every coefficient but the intercept.
+            One line per coefficient except the intercept.
 
         Raises
         ------
@@ -439,7 +440,7 @@ class Inference:
 
 
 def _scaled(row: Coefficient, amount: float, name: str) -> Coefficient:
-    """Return the effect of a given change."""
+    """Return the effect of a change by some amount, from the effect of one unit."""
 
     def times(value: float | None) -> float | None:
         return None if value is None else amount * value
@@ -461,7 +462,7 @@ def _scaled(row: Coefficient, amount: float, name: str) -> Coefficient:
 
 
 def _ratio(row: Coefficient) -> Coefficient:
-    """Return the exponential of an effect, without standard errors and ridge pulls."""
+    """Return the exponential of an effect, without its standard error and ridge shift."""
 
     def power(value: Any) -> Any:
         return None if value is None else math.exp(min(value, EXPONENT))

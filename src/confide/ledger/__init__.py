@@ -1,4 +1,4 @@
-"""The ledger: privacy budgets of datasets, with charges and remainders."""
+"""The ledger: privacy budgets of datasets, their charges, and the remainders."""
 
 from confide.ledger.accounts import Account, Charge
 from confide.ledger.address import redacted

@@ -8,7 +8,7 @@ from confide.privacy import Budget, Neighbours
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """A charge: the budget, its cost against the limit, and what is left.
+    """A charge: its budget, its cost against the limit, and the remainder.
 
     Parameters
     ----------
@@ -17,19 +17,21 @@ class Charge:
     dataset : str
         The dataset that was charged.
     budget : Pure, Approx or Zcdp
-        What was asked for.
+        The budget of the release.
     counted : Amount
-        What it costs in the kind of the limit.
+        The cost of the charge in the kind of budget of the limit.
     left : Amount
-        What is left of the limit.
+        The remainder of the limit after the charge.
     neighbours : Neighbours or None
-        The relation under which ``counted`` and ``left`` hold; None if it is not recorded.
+        The neighbour relation under which ``counted`` and ``left`` hold; None if it is not
+        recorded.
     anchor : str, default ''
-        Number and digest of the entry, which show later whether the ledger still holds it.
+        Number and digest of the entry. With them one can check later whether the ledger
+        still contains the entry.
 
     Examples
     --------
-    Half of a limit of 1 is spent, the other half is left:
+    Half of a limit of 1 is spent, and the other half is left:
 
     >>> import tempfile
     >>> from confide import Ledger, Pure
@@ -53,26 +55,27 @@ class Charge:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """The state of a dataset's budget, under the relation that its limit is for.
+    """The state of a dataset's budget, under the neighbour relation of its limit.
 
     Parameters
     ----------
     dataset : str
         The dataset.
     limit : Pure, Approx or Zcdp
-        What all releases together may cost.
+        The limit on the total cost of all releases.
     spent : Amount
-        What they have cost so far.
+        The total cost of the releases so far.
     left : Amount
         The difference.
     charges : int
         The number of charges so far.
     neighbours : Neighbours or None
-        None until the first charge decides it, and if the charges do not record it.
+        The neighbour relation. None if the first charge has yet to determine it, or if the
+        charges do not record theirs.
 
     Examples
     --------
-    Three charges add up, and the rest of the limit remains:
+    The costs of three charges add up, and the rest of the limit remains:
 
     >>> import tempfile
     >>> from confide import Ledger, Pure

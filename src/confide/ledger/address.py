@@ -1,4 +1,4 @@
-"""The address of a ledger, in full and as it may be shown."""
+"""Addresses of ledgers: normalisation, and removal of passwords."""
 
 import re
 from pathlib import Path
@@ -8,11 +8,11 @@ from urllib.parse import unquote
 from confide.errors import InvalidParameter
 
 _SETTING = re.compile(r"""password=('(?:[^'\\]|\\.)*'|\S+)""", re.IGNORECASE)
-"""A password among the settings of libpq, which are no address here but may be tried."""
+"""Pattern of a password in a libpq connection string, which may be passed by mistake."""
 
 
 def normalise_location(place: Any) -> str:
-    """Return the full address: one address, one ledger."""
+    """Return the full address of a ledger, or raise if it is not a valid address."""
     if isinstance(place, str) and place.startswith(("postgresql://", "postgres://")):
         return "postgresql://" + place.partition("://")[2]
     wrong = not isinstance(place, str | Path) or not str(place).isprintable()
@@ -28,12 +28,12 @@ def normalise_location(place: Any) -> str:
 
 
 def redacted(place: Any) -> Any:
-    """Return an address without the passwords that it may hold.
+    """Return an address with any passwords removed.
 
     Parameters
     ----------
     place : object
-        A path or a URL; anything but text is returned unchanged.
+        A path or a URL; anything but a string is returned unchanged.
 
     Returns
     -------
@@ -55,9 +55,9 @@ def redacted(place: Any) -> Any:
 
 
 def without_secrets(message: str, place: str) -> str:
-    """Return a driver's message, unless it quotes a part of a password.
+    """Return a driver's message, or another one if it quotes part of a password.
 
-    A password with an @ or a slash in it makes a driver take a piece of it for a port.
+    If a password contains an @ or a slash, drivers mistake part of it for a port.
     """
     pieces = {piece for one in _secrets(place) for piece in re.split(r"[@:/?#&]", one)}
     pieces |= {unquote(piece) for piece in pieces}
@@ -67,9 +67,10 @@ def without_secrets(message: str, place: str) -> str:
 
 
 def _secrets(place: str) -> list[str]:
-    """Return the passwords in an address as they are written.
+    """Return the passwords in an address, as written.
 
-    One before the host goes up to the last @, because people forget to escape one.
+    A password before the host extends to the last @, because an @ in it is often left
+    unescaped.
     """
     _, scheme, rest = place.partition("://")
     if not scheme:

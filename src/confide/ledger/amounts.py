@@ -1,8 +1,8 @@
-"""Amount of a charge in the kind of the limit and under its neighbour relation, exactly.
+"""Exact cost of a charge in the kind of budget and neighbour relation of a limit.
 
-Replacing a record is removing it and adding another: a charge for add-remove costs more
-under replace-one, and never less. A charge for replace-one may give away the number of
-rows, so it says nothing under add-remove. docs/proofs/relations.md has the theorems.
+Replacing a record amounts to removing it and adding another, so a charge for add-remove
+never costs less under replace-one. A charge for replace-one may reveal the number of rows,
+so it has no guarantee under add-remove. The theorems are in docs/proofs/relations.md.
 """
 
 import json
@@ -39,23 +39,23 @@ Kind: TypeAlias = type[Pure] | type[Approx] | type[Zcdp]
 KINDS: dict[str, Kind] = {"Pure": Pure, "Approx": Approx, "Zcdp": Zcdp}
 SYMBOLS = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
 DELTA_PART = Fraction(1, 10)
-"""The part of an (epsilon, delta) limit's delta that one zCDP charge uses up."""
+"""The share of an (epsilon, delta) limit's delta that one zCDP charge uses."""
 MOST_BITS = 8192
-"""Largest number of digits of a denominator in a budget."""
+"""Largest number of bits of a denominator in a budget."""
 
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """Privacy that is spent or left, in one kind; unlike a budget it may be zero.
+    """An amount of privacy loss, spent or left; unlike a budget it may be zero.
 
     Amounts of the same kind can be added and subtracted.
 
     Parameters
     ----------
     kind : type
-        The class of budget that it is an amount of: Pure, Approx or Zcdp.
+        The class of the corresponding budget: Pure, Approx or Zcdp.
     parts : tuple of Fraction
-        The parameters of that kind, exactly.
+        The exact parameters of that kind of budget.
 
     Examples
     --------
@@ -83,14 +83,14 @@ class Amount:
         Returns
         -------
         Amount
-            An amount of its kind.
+            An amount of the same kind and size.
         """
         parts = tuple(getattr(budget, name) for name in budget.fields)
         return cls(type(budget), parts)
 
     @classmethod
     def nothing(cls, kind: Kind) -> "Amount":
-        """Return zero in a kind of budget.
+        """Return the zero amount of a kind of budget.
 
         Parameters
         ----------
@@ -100,7 +100,7 @@ class Amount:
         Returns
         -------
         Amount
-            An amount with all parts 0.
+            An amount whose parts are all 0.
         """
         return cls(kind, (Fraction(0),) * len(kind.fields))
 
@@ -141,7 +141,7 @@ class Amount:
         return Amount(self.kind, tuple(factor * part for part in self.parts))
 
     def within(self, other: "Amount") -> bool:
-        """Whether no part is larger than the other's.
+        """Return whether no part exceeds the same part of another amount.
 
         Parameters
         ----------
@@ -151,12 +151,12 @@ class Amount:
         Returns
         -------
         bool
-            True if this amount fits into the other.
+            True if this amount is within the other.
         """
         return all(a <= b for a, b in self._pairs(other))
 
     def excess(self, other: "Amount") -> "Amount":
-        """Return by how much each part is larger than the other's.
+        """Return the amount by which each part exceeds that of another amount.
 
         Parameters
         ----------
@@ -166,7 +166,7 @@ class Amount:
         Returns
         -------
         Amount
-            The differences; 0 where a part is not larger.
+            The differences; 0 for a part that is not larger.
         """
         return Amount(
             self.kind, tuple(max(a - b, Fraction(0)) for a, b in self._pairs(other))
@@ -186,7 +186,7 @@ class Amount:
             return None
 
     def text(self, fields: Sequence[str]) -> str:
-        """Return some parts as text, as in ε = 1, δ = 1e-06.
+        """Format selected parts as text, as in ε = 1, δ = 1e-06.
 
         Parameters
         ----------
@@ -234,16 +234,17 @@ class Amount:
 
 
 def charge_amount(budget: Budget, events: Sequence[Event], limit: Budget) -> Amount:
-    """Return the cost of a charge against a limit, or explain why no theorem gives one.
+    """Return the cost of a charge against a limit, or raise if no theorem gives one.
 
     Parameters
     ----------
     budget : Pure, Approx or Zcdp
-        What the release was promised to cost.
+        The budget of the release.
     events : sequence of Event
-        What the release consists of; used only where the budget alone says too little.
+        The events of the release. They are used only if the budget cannot be converted to
+        the kind of the limit.
     limit : Pure, Approx or Zcdp
-        The limit; only its kind matters, and its delta for a zCDP budget.
+        The limit. Only its kind matters, and its delta if ``budget`` is zCDP.
 
     Raises
     ------
@@ -278,21 +279,21 @@ def _from_events(
         came += "; under rho, random batches cost as much as all rows"
     raise MixedBudgets(
         f"a charge of {budget!r} against a limit of kind {wanted} needs events that are "
-        f"all of kind {need}; {came}, and no theorem turns {type(budget).__name__} into "
-        f"{wanted}. Ask for a {wanted} budget, or keep this dataset under a limit of kind "
-        "Approx."
+        f"all of kind {need}; {came}, and no theorem converts {type(budget).__name__} to "
+        f"{wanted}. Use a {wanted} budget for the charge, or a limit of kind Approx for "
+        "this dataset."
     )
 
 
 def amount_text(amount: Amount) -> str:
-    """Write an amount as JSON with fractions in full."""
+    """Write an amount as JSON with exact fractions."""
     named = zip(amount.kind.fields, amount.parts, strict=True)
     parts = {name: fraction_text(part) for name, part in named}
     return _json({"kind": amount.kind.__name__, **parts})
 
 
 def read_amount(text: str) -> Amount:
-    """Read what `amount_text` wrote."""
+    """Parse the output of `amount_text`."""
     record = json.loads(text)
     kind = KINDS[record.pop("kind")]
     parts = tuple(fraction_of(record[name]) for name in kind.fields)
@@ -302,18 +303,18 @@ def read_amount(text: str) -> Amount:
 
 
 def read_budget(text: str) -> Budget:
-    """Read an amount that is a budget: no part of it is zero."""
+    """Parse the output of `amount_text` for an amount that is a budget, without zeros."""
     amount = read_amount(text)
     return amount.kind(*amount.parts)
 
 
 def events_text(events: Sequence[Event]) -> str:
-    """Write events as JSON with fractions in full."""
+    """Write events as JSON with exact fractions."""
     return _json([_event_record(event) for event in events])
 
 
 def read_events(text: str) -> tuple[Event, ...]:
-    """Read what `events_text` wrote."""
+    """Parse the output of `events_text`."""
     return tuple(_read_event(record) for record in json.loads(text))
 
 
@@ -354,10 +355,10 @@ def cost(
     limit: Budget,
     stated_for: Neighbours | None,
 ) -> Amount | None:
-    """Return what a charge counts against a limit that is stated for a relation.
+    """Return the cost of a charge against a limit under a neighbour relation.
 
-    None where the charge says nothing under it. A charge whose relation is not known
-    counts like one for add-remove, the more expensive of the two.
+    None means that the charge has no guarantee under that relation. A charge whose relation
+    is unknown costs as much as one for add-remove, the more expensive of the two.
     """
     if stated_for is None or proved_for is stated_for:
         return charge_amount(budget, events, limit)
@@ -367,7 +368,7 @@ def cost(
 
 
 def _replaced(budget: Budget, events: Sequence[Event], limit: Budget) -> Amount:
-    """Return what a charge for add-remove counts against a limit for replace-one."""
+    """Return the cost of a charge for add-remove against a limit for replace-one."""
     match limit, budget:
         case Approx(), Approx(epsilon=epsilon):
             return Amount(Approx, (2 * epsilon, _replaced_delta(budget, events)))
@@ -379,7 +380,7 @@ def _replaced(budget: Budget, events: Sequence[Event], limit: Budget) -> Amount:
 
 
 def _replaced_delta(budget: Approx, events: Sequence[Event]) -> Fraction:
-    """Return delta at 2 epsilon: (1 + exp(epsilon)) delta, or less by the events."""
+    """Return delta at 2 epsilon: (1 + exp(epsilon)) delta, or less if events allow it."""
     known = [Fraction(1)]
     if budget.epsilon <= LARGEST_EXPONENT:
         known.append(group_delta(budget.epsilon, budget.delta, 2))

@@ -24,16 +24,16 @@ from confide.privacy import Budget, Neighbours, Status
 EntryKind: TypeAlias = Literal["limit", "charge", "release"]
 
 BEGINNING = "0" * 64
-"""The digest before the first entry."""
+"""The digest that precedes the first entry."""
 FORMAT_1 = (
     *("number", "kind", "dataset", "at", "who", "what", "status", "private", "budget"),
     *("events", "counted", "spent", "charge", "release_hash"),
 )
-"""What the digest of an entry covers that names no relation, as of format 1."""
+"""Columns that the digest covers in format 1, and for entries without a relation."""
 FORMAT_2 = (*FORMAT_1, "neighbours", "earlier")
-"""The same where an entry of a release holds no digest of its content."""
+"""Columns that the digest covers in format 2, and for entries without a content hash."""
 COLUMNS = (*FORMAT_2, "content_hash", "digest")
-"""A row, in the order of `Entry`."""
+"""All columns, in the order of the fields of `Entry`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,46 +43,46 @@ class Entry:
     Parameters
     ----------
     number : int
-        Its place in the ledger, from 1.
+        The number of the entry, counted from 1.
     kind : {'limit', 'charge', 'release'}
-        What it records.
+        The action that the entry records.
     dataset : str
-        The dataset that it is about.
+        The dataset.
     at : str
         Date and time in UTC, in ISO format.
     who : str
         The user.
     what : str, default ''
-        What a charge was for.
+        The purpose of a charge.
     status : Status or None, default None
         How well the guarantee of a charge is established.
     private : bool or None, default None
         False for a charge whose noise was seeded.
     budget : Pure, Approx, Zcdp or None, default None
-        A limit, or what a charge asked for.
+        The limit, or the budget of a charge.
     events : tuple of Event, default ()
-        What the release of a charge consists of.
+        The events of the release that a charge is for.
     counted : Amount or None, default None
-        What a charge counts against the limit.
+        The cost of a charge against the limit.
     spent : Amount or None, default None
-        The running total after a charge, and after a limit that recounts earlier charges.
+        The running total after a charge, or after a limit that recounts earlier charges.
     charge : int or None, default None
         The number of the charge that a release belongs to.
     release_hash : str or None, default None
         The SHA-256 of a release.
     neighbours : Neighbours or None, default None
-        The relation that a charge was proved for (None: not recorded), or that a limit is
-        for (None: the first charge decides).
+        The neighbour relation. For a charge it is the one under which the guarantee was
+        proved, or None if not recorded. For a limit, None leaves it to the first charge.
     earlier : Neighbours or None, default None
         The relation that a limit assumes for earlier charges that record none.
     content_hash : str or None, default None
-        The SHA-256 of what the ledger keeps of a release.
+        The SHA-256 of the content of a release that the ledger stores.
     digest : str, default ''
-        Covers this entry and all before it.
+        The SHA-256 over this entry and all entries before it.
 
     Examples
     --------
-    Every action leaves an entry, oldest first:
+    Every action adds an entry:
 
     >>> import tempfile
     >>> from confide import Ledger, Pure
@@ -123,7 +123,7 @@ def known_datasets(run: Run) -> tuple[str, ...]:
 
 
 def head(run: Run) -> tuple[int, str]:
-    """Return number and digest of the last entry."""
+    """Return the number and the digest of the last entry."""
     rows = run(
         "SELECT number, digest FROM confide_entries ORDER BY number DESC LIMIT 1", ()
     )
@@ -131,12 +131,12 @@ def head(run: Run) -> tuple[int, str]:
 
 
 def all_rows(run: Run) -> list[Row]:
-    """Return every row in the order of their numbers, fields as in `Entry`."""
+    """Return all rows sorted by number, with the fields of `Entry`."""
     return run(f"SELECT {', '.join(COLUMNS)} FROM confide_entries ORDER BY number", ())  # noqa: S608 - no value in it
 
 
 def rows_of(run: Run, dataset: str) -> list[Row]:
-    """Return the rows of one dataset in the order of their numbers."""
+    """Return the rows of one dataset, sorted by number."""
     listed = ", ".join(COLUMNS)
     return run(
         f"SELECT {listed} FROM confide_entries WHERE dataset = ? ORDER BY number",  # noqa: S608 - the value is bound
@@ -145,7 +145,7 @@ def rows_of(run: Run, dataset: str) -> list[Row]:
 
 
 def append(run: Run, entry: Entry) -> tuple[int, str]:
-    """Write an entry behind the last one and return its number and its digest."""
+    """Append an entry and return its number and its digest."""
     last, previous = head(run)
     row = (
         last + 1,
@@ -172,16 +172,16 @@ def append(run: Run, entry: Entry) -> tuple[int, str]:
 
 
 def insert(run: Run, row: Row) -> None:
-    """Write a row, fields as in `Entry`."""
+    """Insert a row with the fields of `Entry`."""
     marks = ", ".join("?" * len(COLUMNS))
     run(f"INSERT INTO confide_entries ({', '.join(COLUMNS)}) VALUES ({marks})", row)  # noqa: S608 - values are bound
 
 
 def digest_of(previous: str, row: Row) -> str:
-    """Return the SHA-256 of the digest before and the row as canonical JSON.
+    """Return the SHA-256 of the previous digest and the row as canonical JSON.
 
-    The row has all fields but the digest. Where it has no content or names no relation,
-    those are left out: books of formats 1 and 2 keep their digests.
+    The row has all fields except the digest. An empty content hash and empty relations are
+    left out, so the digests of ledgers of formats 1 and 2 remain valid.
     """
     if row[len(FORMAT_2) :] == (None,):
         row = row[: len(FORMAT_2)]
@@ -190,12 +190,12 @@ def digest_of(previous: str, row: Row) -> str:
     try:
         text = json.dumps(row, separators=(",", ":"))
     except TypeError:
-        text = ""  # bytes where text was written: no digest fits
+        text = ""  # the row holds bytes in place of text: no digest will match
     return hashlib.sha256(f"{previous}\n{text}".encode()).hexdigest()
 
 
 def read_entry(row: Row) -> Entry:
-    """Return the entry that a row holds."""
+    """Return the entry stored in a row."""
     return readable(_parsed, row[0], row)
 
 
@@ -244,7 +244,7 @@ _UNREADABLE = (
 
 
 def readable(read: Any, number: Any, value: Any) -> Any:
-    """Read a stored value; what cannot be read was not written by a ledger."""
+    """Parse a stored value; raise `TamperedLedger` if it cannot be parsed."""
     try:
         return read(value)
     except _UNREADABLE as error:
@@ -261,11 +261,11 @@ FIRST, LATEST = "ORDER BY number ASC", "ORDER BY number DESC"
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """The limit in force and the running total, both for one relation.
+    """The limit in force and the running total, both under one neighbour relation.
 
-    ``neighbours`` is the limit's relation or, where it names none, the first charge's. It
-    is None before that charge, and where that charge does not record one. ``spent`` is
-    None before the first charge.
+    ``neighbours`` is the relation of the limit or, if the limit has none, that of the first
+    charge. It is None if there is no such charge yet, or if that charge does not record its
+    relation. ``spent`` is None before the first charge.
     """
 
     limit: Budget | None = None
@@ -274,30 +274,30 @@ class Balance:
 
     @property
     def undecided(self) -> bool:
-        """Whether the first charge is still to decide the relation."""
+        """Whether the first charge has yet to determine the relation."""
         return self.neighbours is None and self.spent is None
 
     def relation_after(self, proved_for: Neighbours | None) -> Neighbours | None:
-        """Return the relation of the total once a charge is added."""
+        """Return the relation of the total after a charge is added."""
         return proved_for if self.undecided else self.neighbours
 
     def accepts(self, proved_for: Neighbours | None) -> bool:
-        """Whether a charge has a guarantee under the relation of the total.
+        """Return whether a charge has a guarantee under the relation of the total.
 
-        A charge with a relation cannot be added to charges without one.
+        A charge that records its relation cannot be added to charges that do not.
         """
         relation = self.relation_after(proved_for)
         return relation is proved_for or relation is Neighbours.REPLACE_ONE
 
 
 def balance_of(run: Run, dataset: str) -> Balance:
-    """Return the state of a dataset by a few look-ups in the index.
+    """Return the balance of a dataset, found by a few look-ups in the index.
 
-    The total is the latest that was written, by a charge or by a limit that recounted;
-    later limits without a recount do not change it. Every entry that is read must have the
-    digest that follows from the one before it, so that an edited entry is detected. So must
-    every entry after the latest total, and none of them may be missing, because it may have
-    been a charge on this dataset; and so must every later limit.
+    The total is the latest one that a charge or a recounting limit has written. Later
+    limits without a recount do not change it. To detect edited entries, the digest of every
+    entry that is read is checked. So are the digests of all entries after the latest total,
+    none of which may be missing, because a missing one may have been a charge on this
+    dataset. The digests of all later limits are checked too.
     """
     limit = _one(run, dataset, "limit", LATEST)
     if limit is None:
@@ -326,7 +326,7 @@ def _one(run: Run, dataset: str, kind: str, which: str) -> Entry | None:
 
 
 def _check_later_entries(run: Run, entry: Entry) -> None:
-    """Check the digest of every entry after one whose own is right."""
+    """Check the digest of every entry after a verified one."""
     columns, number, digest = ", ".join(COLUMNS), entry.number, entry.digest
     after = f"SELECT {columns} FROM confide_entries WHERE number > ? "  # noqa: S608 - the value is bound
     while rows := run(f"{after}ORDER BY number LIMIT {READ_TOGETHER}", (number,)):
@@ -337,11 +337,11 @@ def _check_later_entries(run: Run, entry: Entry) -> None:
 
 
 def _check_later_limits(run: Run, number: int) -> None:
-    """Check the digest of every limit after an entry, of whatever dataset."""
+    """Check the digest of every limit, of any dataset, after an entry."""
     found = run(
         f"SELECT {', '.join(COLUMNS)} FROM confide_entries "  # noqa: S608 - the value is bound
         "WHERE number IN "
-        # the sign lets SQLite look in the index alone
+        # The plus sign makes SQLite use only the index.
         "(SELECT number FROM confide_entries WHERE kind = 'limit' AND +number > ?)",
         (number,),
     )
@@ -350,7 +350,7 @@ def _check_later_limits(run: Run, number: int) -> None:
 
 
 def check_none_removed(run: Run, first: int) -> None:
-    """Reject a ledger that lacks entries after a given one, and name them."""
+    """Raise if entries after a given one are missing, and list them in the message."""
     span = "SELECT count(*), max(number) FROM confide_entries WHERE number >= ?"
     ((count, highest),) = run(span, (first,))
     last = highest if isinstance(highest, int) else first
@@ -362,23 +362,23 @@ def check_none_removed(run: Run, first: int) -> None:
     gone = list(islice(absent, MOST_LISTED + 1))
     listed = ", ".join(map(str, gone[:MOST_LISTED])) + ", …" * (len(gone) > MOST_LISTED)
     raise TamperedLedger(
-        f"of this ledger's {last} entries these are missing: {listed}. Somebody removed "
+        f"of this ledger's {last} entries, these are missing: {listed}. Somebody removed "
         "them. Nothing was spent. Go back to a copy that you trust, and add what was spent "
         "since."
     )
 
 
 def numbered_entry(run: Run, number: int) -> Entry:
-    """Return the entry of a number."""
+    """Return the entry with a given number."""
     columns = ", ".join(COLUMNS)
     rows = run(f"SELECT {columns} FROM confide_entries WHERE number = ?", (number,))  # noqa: S608 - the value is bound
     if not rows:
-        raise InvalidParameter("entry", "one of this ledger", number)
+        raise InvalidParameter("entry", "the number of an entry of this ledger", number)
     return checked_entry(run, rows[0])
 
 
 def checked_entry(run: Run, row: Row) -> Entry:
-    """Return the entry of a row whose digest follows from the one before."""
+    """Return the entry of a row after checking its digest against the previous one."""
     number: int = row[0]
     before: str | None = BEGINNING
     if number != 1:
@@ -403,9 +403,10 @@ def recompute_total(
     neighbours: Neighbours | None,
     earlier: Neighbours | None,
 ) -> Amount | None:
-    """Total cost of all charges under a relation; None if one has no guarantee there.
+    """Return the total cost of all charges under a relation.
 
-    ``earlier`` is the relation of the charges that record none, if it is known.
+    The result is None if a charge has no guarantee under the relation. ``earlier`` is the
+    relation of the charges that record none, if known.
     """
     total = Amount.nothing(type(limit))
     for entry, proved_for in _charges(history, earlier):
@@ -421,7 +422,11 @@ def recompute_total(
 def _charges(
     history: Sequence[Entry], earlier: Neighbours | None
 ) -> Iterator[tuple[Entry, Neighbours | None]]:
-    """Yield the charges, newest first, each with its relation as last recorded."""
+    """Yield every charge with its relation, newest first.
+
+    A charge that does not record its relation has the one that the latest limit after it
+    assumes for earlier charges.
+    """
     newest_first: Iterable[Entry] = reversed(history)
     for entry in newest_first:
         if entry.kind == "limit" and earlier is None:

@@ -1,8 +1,8 @@
 """The hash chain: verification of a ledger from its beginning, or against an anchor.
 
-An anchor is the number and the digest of an entry. The digest covers all entries up to
-it, so anyone who kept one elsewhere notices a ledger that was cut off, restored from an
-older copy or rewritten.
+An anchor is the number and the digest of an entry. The digest covers all entries up to that
+entry. So an anchor that is stored elsewhere reveals whether a ledger was truncated,
+restored from an older copy or rewritten.
 """
 
 import re
@@ -25,21 +25,21 @@ _ANCHOR = re.compile(r"([0-9]{1,9}):([0-9a-f]{16,64})")
 
 
 def anchor_text(number: int, digest: str) -> str:
-    """Write an anchor, as in 12:3f5a...; half a digest is enough against forgery."""
+    """Format an anchor, as in 12:3f5a...; half a digest suffices against forgery."""
     return f"{number}:{digest[:32]}"
 
 
 def read_anchor(text: str) -> tuple[int, str]:
-    """Read an anchor; the first 16 signs of the digest are enough."""
+    """Parse an anchor; the first 16 characters of the digest suffice."""
     found = _ANCHOR.fullmatch(text.strip()) if isinstance(text, str) else None
     if found is None:
-        must = "an anchor, as a charge prints it: a number, a colon and a digest"
+        must = "an anchor as printed after a charge: a number, a colon and a digest"
         raise InvalidParameter("anchor", must, text)
     return int(found[1]), found[2]
 
 
 def check_anchor(number: int, digest: str, entries: Sequence[Entry]) -> None:
-    """Reject a ledger that does not contain the entry of an anchor."""
+    """Raise if a ledger does not contain the entry of an anchor."""
     if number == 0 and BEGINNING.startswith(digest):
         return
     if number > len(entries):
@@ -57,11 +57,11 @@ def check_anchor(number: int, digest: str, entries: Sequence[Entry]) -> None:
 
 
 RELATIVE_TOLERANCE = Fraction(1, 10**6)
-"""How far another machine's doubles may lead when charges are counted again."""
+"""Tolerance for rounding on another machine when the cost of charges is recomputed."""
 
 
 class ChainVerifier:
-    """Reads a ledger from its beginning and stops at the first entry that does not fit."""
+    """Verification of a ledger row by row, up to the first inconsistent entry."""
 
     def __init__(self) -> None:
         self.number, self.digest = 0, BEGINNING
@@ -94,16 +94,16 @@ class ChainVerifier:
             raise self._wrong("sets no limit")
         moved = entry.neighbours is not before.neighbours or entry.earlier is not None
         if (spent is not None and moved) != (entry.spent is not None):
-            raise self._wrong("does not count earlier charges under its neighbours")
+            raise self._wrong("does not recount earlier charges under its neighbours")
         if entry.spent is not None:
             history = self._history[entry.dataset]
             least = recompute_total(history, limit, entry.neighbours, entry.earlier)
             if entry.neighbours is None or least is None:
                 raise self._wrong(
-                    "has neighbours for which earlier charges have no guarantee"
+                    "is for neighbours under which earlier charges have no guarantee"
                 )
             if not least.scaled(1 - RELATIVE_TOLERANCE).within(entry.spent):
-                raise self._wrong("counts earlier charges for less than they cost")
+                raise self._wrong("counts earlier charges as less than their cost")
             spent = entry.spent
         if spent is not None and not spent.within(Amount.of(limit)):
             raise self._wrong("sets a limit below what was spent")
@@ -113,7 +113,7 @@ class ChainVerifier:
         if before.limit is None or entry.counted is None:
             raise self._wrong("is a charge without a limit")
         if not before.accepts(entry.neighbours):
-            raise self._wrong("has neighbours other than those of the limit")
+            raise self._wrong("has a neighbour relation that the limit does not accept")
         total = (before.spent or Amount.nothing(type(before.limit))) + entry.counted
         if entry.spent != total:
             raise self._wrong("has a wrong running total")

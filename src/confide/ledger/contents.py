@@ -1,7 +1,7 @@
 """Content of releases, stored so that lost files can be restored.
 
-A release is public: the ledger reveals no more than the file. It is packed, and
-kept beside the entries; the entry of the release holds its SHA-256.
+A release is public, so the ledger reveals no more than the file. The content is compressed
+and stored in a separate table. The entry of the release holds the SHA-256 of the content.
 """
 
 import base64
@@ -15,16 +15,16 @@ from confide.ledger.balance import COLUMNS, Entry, checked_entry
 from confide.ledger.storage import Run
 
 MOST_PACKED = 2**26
-"""Longer content is not kept: of a model with very many intervals only the hash is."""
+"""Longest content that is stored. For longer content, only the hash is recorded."""
 
 
 def content_hash(content: str) -> str:
-    """Return the SHA-256 of what is released, as text in UTF-8."""
+    """Return the SHA-256 of the content of a release, encoded in UTF-8."""
     return hashlib.sha256(content.encode()).hexdigest()
 
 
 def keep_content(run: Run, charge: int, content: str) -> None:
-    """Keep what was released for a charge, unless it is too long."""
+    """Store the content of the release of a charge, unless it is too long."""
     packed = base64.b64encode(zlib.compress(content.encode(), 6)).decode("ascii")
     if len(packed) <= MOST_PACKED:
         run("INSERT INTO confide_releases VALUES (?, ?)", (charge, packed))
@@ -39,13 +39,13 @@ def release_entry(run: Run, charge: int) -> Entry:
             "charge",
             "one whose release is recorded",
             charge,
-            "The numbers are those of confide budget --entries.",
+            "confide budget --entries lists the numbers of all charges.",
         )
     return checked_entry(run, rows[0])
 
 
 def kept_content(run: Run, charge: int) -> str:
-    """Return what was released for a charge, checked against the hash on record."""
+    """Return the content of the release of a charge, checked against the recorded hash."""
     entry = release_entry(run, charge)
     found = run("SELECT content FROM confide_releases WHERE charge = ?", (charge,))
     if not found:
@@ -53,7 +53,7 @@ def kept_content(run: Run, charge: int) -> str:
             "charge",
             "one whose release is stored in this ledger",
             charge,
-            "It was made by an earlier version, by hand, or is too large to store.",
+            "It was recorded by an earlier version or by hand, or is too large to store.",
         )
     try:
         content = _unpacked(found[0][0])
@@ -68,7 +68,7 @@ def kept_content(run: Run, charge: int) -> str:
 
 
 def kept_charges(run: Run) -> tuple[int, ...]:
-    """Return the charges whose releases are kept."""
+    """Return the numbers of the charges whose releases are stored."""
     rows = run("SELECT charge FROM confide_releases ORDER BY charge", ())
     if not all(isinstance(row[0], int) for row in rows):
         raise TamperedLedger(
@@ -83,5 +83,5 @@ def _unpacked(text: str) -> str:
     unpack = zlib.decompressobj()
     content = unpack.decompress(base64.b64decode(text, validate=True), most)
     if not unpack.eof:
-        raise ValueError("longer than it may be")
+        raise ValueError("longer than allowed")
     return content.decode()

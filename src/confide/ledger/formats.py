@@ -1,4 +1,4 @@
-"""The database tables of a ledger, and the changes from format to format."""
+"""The database tables of a ledger, and the migrations between formats."""
 
 VERSION = 3
 TABLES = (
@@ -17,7 +17,7 @@ RELATIONS = (
     "ALTER TABLE confide_entries ADD COLUMN neighbours TEXT",
     "ALTER TABLE confide_entries ADD COLUMN earlier TEXT",
 )
-"""From format 1 to 2: entries say for which neighbours they are."""
+"""From format 1 to 2: entries record their neighbour relation."""
 RELEASES = (
     "ALTER TABLE confide_entries ADD COLUMN content_hash TEXT",
     "CREATE TABLE confide_releases (charge INTEGER PRIMARY KEY, content TEXT NOT NULL)",
@@ -40,4 +40,4 @@ POSTGRES_TRIGGERS = (
 )
 SQLITE = ((*TABLES, *SQLITE_TRIGGERS), RELATIONS, RELEASES)
 POSTGRES = ((*TABLES, *POSTGRES_TRIGGERS), RELATIONS, RELEASES)
-"""``[v]`` leads from format v to v + 1; format 0 is an empty place."""
+"""Element v migrates from format v to v + 1; format 0 is an empty database."""

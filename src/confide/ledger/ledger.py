@@ -1,7 +1,7 @@
-"""The ledger: privacy spent per dataset, with limits that it enforces.
+"""The ledger: a record of the privacy spent per dataset that enforces limits.
 
-Entries are only ever appended. A charge is on disk before `Ledger.charge` returns, so a
-release can exist only if its charge does, and a crash after the charge stays charged.
+Entries are only ever appended. A charge is on disk before `Ledger.charge` returns, so no
+release can exist without its charge. A crash after the charge does not undo it.
 """
 
 import warnings
@@ -60,18 +60,18 @@ from confide.privacy import Budget, Neighbours, Status, check_budget
 class Ledger(LedgerView):
     """A ledger of privacy budgets at an address: a SQLite file or a PostgreSQL database.
 
-    Create it with `Ledger.open`. Copying, cloning or pickling this handle never copies the
-    ledger: all copies spend from the same limits. A fit is charged to the name in its
-    schema, or without a schema to the ``dataset`` of the handle.
+    Use `Ledger.open` to create one. Copying, cloning or pickling this handle never copies
+    the ledger: all copies spend from the same limits. A fit is charged to the dataset named
+    in its schema, or to the ``dataset`` of the handle if there is no schema.
 
     Parameters
     ----------
     place : str
         The full address of the ledger.
     dataset : str, default ''
-        The name to which fits without a schema are charged.
+        The dataset to which fits without a schema are charged.
     note : str, default ''
-        What charges are for, such as the file that a model will be written to.
+        The purpose of charges, such as the file to which a model will be written.
     receipts : list of Charge or None, default None
         A list to which every charge of this handle is added.
 
@@ -136,7 +136,7 @@ class Ledger(LedgerView):
         Parameters
         ----------
         note : str
-            One line, such as the file that a model will be written to.
+            One line, such as the file to which a model will be written.
 
         Returns
         -------
@@ -148,8 +148,8 @@ class Ledger(LedgerView):
     def with_receipts(self, receipts: list[Charge]) -> "Ledger":
         """Return a handle that adds every charge to a list.
 
-        After an interrupt the list shows what was charged: a charge is on the list as soon
-        as it is on disk.
+        A charge is on the list as soon as it is on disk, so the list is complete even after
+        an interrupt.
 
         Parameters
         ----------
@@ -164,19 +164,19 @@ class Ledger(LedgerView):
         return replace(self, receipts=receipts)
 
     def noting(self, note: str) -> "Ledger":
-        """Return what `with_note` does; deprecated since 0.2.
+        """Call `with_note` under its old name; deprecated since 0.2.
 
         Parameters
         ----------
         note : str
-            One line.
+            One line of text.
 
         Returns
         -------
         Ledger
             A handle on the same ledger.
         """
-        message = "Ledger.noting is called Ledger.with_note now."
+        message = "Ledger.noting has been renamed Ledger.with_note."
         warnings.warn(message, DeprecationWarning, stacklevel=2)
         return self.with_note(note)
 
@@ -189,26 +189,27 @@ class Ledger(LedgerView):
         earlier: Neighbours | str | None = None,
         who: str | None = None,
     ) -> None:
-        """Set what may be spent on a dataset; a later limit replaces an earlier one.
+        """Set the spending limit of a dataset; a later limit replaces an earlier one.
 
-        The limit is what is guaranteed: change it only for reasons that do not come from
-        the releases. Its kind cannot change once something has been charged.
+        The guarantee for the dataset is its limit, so change the limit only for reasons
+        that do not depend on the releases. The kind of budget of the limit cannot change
+        once something has been charged.
 
         Parameters
         ----------
         dataset : str
             The dataset's name.
         limit : Pure, Approx or Zcdp
-            What all releases together may cost.
+            The largest total cost of all releases.
         neighbours : {'add-remove', 'replace-one'} or None, default None
-            The relation that the limit is for. None keeps the one in force; a new limit
-            takes over that of the first charge. Under another one, earlier charges are
-            counted again: for replace-one, which takes the number of rows as public, a
-            charge for add-remove is a removal and an addition; for add-remove all charges
-            must be for it.
+            The neighbour relation of the limit. None keeps the relation in force; the first
+            charge determines it if no limit has set it. If the relation changes, the cost
+            of earlier charges is computed again. Under replace-one, where the number of
+            rows is public, a charge for add-remove counts as a removal and an addition.
+            Under add-remove, all earlier charges must be for add-remove.
         earlier : {'add-remove', 'replace-one'} or None, default None
             The relation to assume for earlier charges that did not record theirs. Without
-            it they count as the more expensive of the two.
+            it, such charges cost as much as under the more expensive relation.
         who : str or None, default None
             The user to record; by default the login name.
 
@@ -217,7 +218,7 @@ class Ledger(LedgerView):
         InvalidParameter
             If more than the new limit is already spent.
         MixedBudgets
-            If charges of another kind than the limit's are already recorded.
+            If earlier charges were counted in another kind of budget.
         """
         name, limit = checked_name(dataset), check_budget(limit)
         wanted, known = relation(neighbours), relation(earlier)
@@ -238,7 +239,7 @@ class Ledger(LedgerView):
             if spent is not None and not spent.within(Amount.of(limit)):
                 under = f", for {kept}" if fresh else ""
                 raise InvalidParameter(
-                    "limit", f"at least what is spent already ({spent}{under})", str(limit)
+                    "limit", f"at least what is already spent ({spent}{under})", str(limit)
                 )
             append(run, replace(entry, neighbours=kept, spent=fresh))
 
@@ -254,24 +255,26 @@ class Ledger(LedgerView):
         status: Status = Status.PROVED,
         private: bool = True,
     ) -> Charge:
-        """Charge, or refuse and spend nothing; the charge is on disk before this returns.
+        """Charge a dataset, or raise and spend nothing.
+
+        The charge is on disk before this method returns.
 
         Parameters
         ----------
         dataset : str
             The dataset's name; it must have a limit.
         budget : Pure, Approx or Zcdp
-            What the release will cost. If its kind is not that of the limit, it is
-            converted where a theorem allows, with the help of ``events``.
+            The cost of the release. If it is not of the same kind as the limit, it is
+            converted if a theorem allows this, with the help of ``events``.
         events : sequence of Event, default ()
-            What the release will consist of.
+            The events of the release.
         neighbours : {'add-remove', 'replace-one'} or None, default None
-            The relation for which budget and events are proved. None is recorded as
-            unknown, and counts like add-remove if the limit is for replace-one.
+            The relation under which ``budget`` and ``events`` are proved. None is recorded
+            as unknown, and costs as much as add-remove if the limit is for replace-one.
         who : str or None, default None
             The user to record; by default the login name.
         what : str, default ''
-            What the charge is for.
+            The purpose of the charge.
         status : Status, default Status.PROVED
             How well the guarantee is established. REFUTED is always refused.
         private : bool, default True
@@ -285,11 +288,11 @@ class Ledger(LedgerView):
         Raises
         ------
         BudgetExceeded
-            If the limit would be exceeded, by however little, or is not set.
+            If the limit would be exceeded, or is not set.
         MixedBudgets
-            If the budget cannot be converted to the limit's kind.
+            If the budget cannot be converted to the kind of the limit.
         MixedNeighbours
-            If the charge's relation does not imply that of the limit.
+            If the relation of the charge does not imply that of the limit.
         PrivacyLeak
             If the status is REFUTED.
         """
@@ -328,7 +331,7 @@ class Ledger(LedgerView):
     def _price(
         self, run: Run, before: Balance, entry: Entry
     ) -> tuple[Amount, Amount, Amount]:
-        """Return what a charge counts, what is spent with it, and what it leaves."""
+        """Return the cost of a charge, the total with it, and the remainder."""
         name, proved_for, limit = entry.dataset, entry.neighbours, before.limit
         if limit is None:
             raise BudgetExceeded(no_limit(self.place, name, known_datasets(run)))
@@ -351,25 +354,26 @@ class Ledger(LedgerView):
         *,
         neighbours: Neighbours | str | None = None,
     ) -> Amount:
-        """Return what a charge would leave, or refuse it, as `charge` would.
+        """Return the remainder of the limit after a charge, or raise as `charge` would.
 
-        Nothing is spent or written. Events may make the charge itself cheaper.
+        Nothing is spent or written. If the charge is later made with events that the
+        forecast lacks, it may cost less.
 
         Parameters
         ----------
         dataset : str
             The dataset's name; it must have a limit.
         budget : Pure, Approx or Zcdp
-            What the release would cost.
+            The cost of the release.
         events : sequence of Event, default ()
-            What it would consist of.
+            The events of the release.
         neighbours : {'add-remove', 'replace-one'} or None, default None
-            The relation for which budget and events are proved.
+            The relation under which ``budget`` and ``events`` are proved.
 
         Returns
         -------
         Amount
-            What would be left of the limit.
+            The remainder of the limit.
         """
         proved_for = relation(neighbours)
         entry = Entry(
@@ -391,12 +395,12 @@ class Ledger(LedgerView):
         Parameters
         ----------
         charge : Charge
-            What `charge` returned.
+            The result of `charge`.
         release_hash : str
             The SHA-256 of the release.
         content : str, default ''
-            What was released, such as the text of a model file. The ledger keeps it, and
-            `content` returns it should the file be lost.
+            The content of the release, such as the text of a model file. The ledger stores
+            it, and `content` returns it if the file is lost.
 
         Raises
         ------
@@ -404,7 +408,7 @@ class Ledger(LedgerView):
             If the charge is not in this ledger, or its release is already recorded.
         """
         if not isinstance(charge, Charge):
-            raise InvalidParameter("charge", "what ledger.charge returned", charge)
+            raise InvalidParameter("charge", "a result of ledger.charge", charge)
         digest = one_line(release_hash, "release_hash")
         if not digest:
             raise InvalidParameter("release_hash", "the hash of a release", release_hash)
@@ -421,14 +425,14 @@ class Ledger(LedgerView):
             )
             if found != [("charge", charge.dataset, amount_text(charge.counted))]:
                 raise InvalidParameter(
-                    "charge", "one that this ledger made", f"charge {charge.number}"
+                    "charge", "a charge of this ledger", f"charge {charge.number}"
                 )
             if run("SELECT 1 FROM confide_entries WHERE charge = ?", (charge.number,)):
                 raise InvalidParameter(
                     "charge",
                     "one whose release is not yet recorded",
                     f"charge {charge.number}",
-                    "Every release needs a charge of its own.",
+                    "Every release needs its own charge.",
                 )
             append(run, entry)
             if content:
@@ -437,24 +441,25 @@ class Ledger(LedgerView):
     def enter(self, charge: Charge, release_hash: str, content: str) -> None:
         """Record a release with its content; if that fails, warn with `UnrecordedRelease`.
 
-        The charge remains in either case: an exception does not lose what was charged.
+        A failure raises no exception, because the charge remains and an exception would
+        lose the release.
 
         Parameters
         ----------
         charge : Charge
-            What `charge` returned.
+            The result of `charge`.
         release_hash : str
             The SHA-256 of the release.
         content : str
-            What was released.
+            The content of the release.
         """
         try:
             self.record(charge, release_hash, content)
         except (ConfideError, MemoryError, OSError) as error:
             message = (
-                f"charge {charge.number} was paid and its release was made, but the ledger "
-                f"could not record it: {error} Save the release: it cannot be recovered "
-                "from the ledger."
+                f"charge {charge.number} is recorded, but the ledger could not record its "
+                f"release: {error} Save the release: it cannot be recovered from the "
+                "ledger."
             )
             warnings.warn(UnrecordedRelease(message), stacklevel=3)
 
@@ -477,7 +482,7 @@ def _now() -> str:
 
 
 def _recounted(run: Run, limit: Entry, neighbours: Neighbours | None) -> Amount:
-    """Return what all charges of a dataset cost under the relation of a new limit."""
+    """Return the total cost of all charges of a dataset under a new limit's relation."""
     if limit.budget is None or neighbours is None:
         raise InvalidParameter(
             "neighbours", "given with earlier: the relation that the limit is for", None

@@ -1,4 +1,4 @@
-"""Checks of the arguments of a ledger, and its error messages."""
+"""Checks of the arguments of ledger methods, and error messages."""
 
 import getpass
 import json
@@ -24,12 +24,12 @@ from confide.privacy import Neighbours, Status
 
 
 def relation(neighbours: Any) -> Neighbours | None:
-    """Return the relation of that name; None stays None."""
+    """Return the neighbour relation with a given name; None stays None."""
     return None if neighbours is None else Neighbours.of(neighbours)
 
 
 def checked_name(dataset: Any) -> str:
-    """Return the name of a dataset, or say what is wrong with it."""
+    """Return the name of a dataset, or raise if it is not valid."""
     name = one_line(dataset, "dataset")
     if not name or name != name.strip():
         raise InvalidParameter("dataset", "a name without spaces around it", dataset)
@@ -37,7 +37,7 @@ def checked_name(dataset: Any) -> str:
 
 
 def one_line(value: Any, name: str) -> str:
-    """Return a text that fits on a line of the ledger."""
+    """Return a string, or raise if it is not one line of at most 1000 characters."""
     if not isinstance(value, str) or not value.isprintable() or len(value) > 1000:
         raise InvalidParameter(name, "one line of text", value)
     return value
@@ -55,7 +55,7 @@ def current_user(who: Any) -> str:
 
 
 def checked_events(events: Any, neighbours: Neighbours | None) -> tuple[Event, ...]:
-    """Return events that a release for these neighbours can consist of."""
+    """Return the events of a charge, or raise if they do not suit its neighbours."""
     if not isinstance(events, Sequence):
         raise InvalidParameter("events", "a sequence of events", events)
     for event in events:
@@ -74,20 +74,20 @@ def _is_size(value: Any) -> bool:
 
 
 def checked_status(status: Any) -> Status:
-    """Return a status that a ledger pays for."""
+    """Return the status of a charge, or raise if it is REFUTED."""
     if not isinstance(status, Status):
         raise InvalidParameter("status", "a Status such as Status.PROVED", status)
     if status is Status.REFUTED:
         raise PrivacyLeak(
-            "a ledger pays only for guarantees that hold; this mechanism's was REFUTED, so "
-            "no budget covers its release. Use a PROVED mechanism."
+            "only guarantees that hold can be charged; the guarantee of this mechanism was "
+            "REFUTED, so no budget covers its release. Use a PROVED mechanism."
         )
     return status
 
 
 def no_limit(place: str, dataset: str, known: tuple[str, ...]) -> str:
-    """Describe how to set the limit that a dataset lacks."""
-    listed = f" It has limits for {', '.join(map(repr, known[:12]))}." if known else ""
+    """Return a message on how to set the limit that a dataset lacks."""
+    listed = f" Known datasets: {', '.join(map(repr, known[:12]))}." if known else ""
     hint = did_you_mean(dataset, known)
     return (
         f"{dataset!r} has no limit in this ledger, so nothing may be spent on it."
@@ -99,7 +99,7 @@ def no_limit(place: str, dataset: str, known: tuple[str, ...]) -> str:
 
 
 def over_limit(dataset: str, counted: Amount, spent: Amount, cap: Amount) -> str:
-    """Name the parts of the limit that do not suffice, and those only."""
+    """Return a message about the parts of the limit that do not suffice."""
     left = cap - spent
     over = [name for name in cap.kind.fields if left.part(name) < counted.part(name)]
     excess, asked, rest, whole = (
@@ -109,21 +109,21 @@ def over_limit(dataset: str, counted: Amount, spent: Amount, cap: Amount) -> str
     return (
         f"the limit of {dataset!r} would be exceeded by {excess}: requested {asked}, left "
         f"{rest}, of a limit of {whole}. Nothing was spent. "
-        + ("It is used up." if gone else "Ask for at most what is left.")
+        + ("The limit is used up." if gone else "Request at most what is left.")
     )
 
 
 def relation_mismatch(
     place: str, dataset: str, before: Balance, proved_for: Neighbours | None
 ) -> str:
-    """Explain why a charge cannot be added to the others, and what can be done."""
+    """Return a message on why a charge cannot be added to the others, with a remedy."""
     if before.neighbours is None:
         return (
             f"earlier charges of {dataset!r} do not record their neighbour relation, "
             f"so one for {proved_for} cannot be added to them. Nothing was spent. "
-            "Say which relation the limit is for: "
+            "Set the neighbour relation of the limit: "
             f"{_command(place, dataset, 'replace-one')} "
-            "counts each of them as a removal and an addition; if you know that they "
+            "counts each earlier charge as a removal and an addition. If you know that all "
             f"were proved for {proved_for}, {_command(place, dataset, str(proved_for))} "
             "--earlier "
             f"{proved_for} counts them at face value."
@@ -144,7 +144,7 @@ def relation_mismatch(
 
 
 def relation_unavailable(dataset: str, neighbours: Neighbours) -> str:
-    """Explain why a limit cannot be for a relation."""
+    """Return a message on why a limit cannot be set for a neighbour relation."""
     return (
         f"the limit of {dataset!r} cannot be for {neighbours} neighbours: an "
         "earlier charge was proved for replace-one, or does not record its neighbours, and "

@@ -1,10 +1,10 @@
-"""Where a ledger is kept: SQLite or PostgreSQL.
+"""Storage of ledgers in SQLite or PostgreSQL.
 
-A store of rows begins, commits and rolls back, and knows nothing of budgets. Every commit
-is on disk before it returns. One connection serves one place in one process; its threads
-take turns, which writers have to do anyway. Connections are closed before a fork, so that
-no child inherits a half-open SQLite file: its copy of SQLite would rely on locks that only
-the parent holds.
+This module handles transactions and rows, and does not depend on budgets. Every commit is
+on disk before it returns. A process has one connection per ledger, which its threads use in
+turn; writers would have to take turns in any case. Connections are closed before a fork.
+Otherwise a child process would inherit an open SQLite file and rely on locks that only the
+parent holds.
 """
 
 import atexit
@@ -29,21 +29,21 @@ from confide.ledger.formats import POSTGRES, SQLITE, VERSION
 
 Row: TypeAlias = tuple[Any, ...]
 Run: TypeAlias = Callable[[str, Sequence[Any]], list[Row]]
-"""Runs one statement, with ``?`` for its values, and returns the rows."""
+"""Function that runs one statement, with ``?`` for its values, and returns the rows."""
 
 LOCK_TIMEOUT_S = 30.0
 """Seconds to wait for another process that is writing."""
 FIRST_WORD, NEXT_WORD = 2.0, 5.0
-"""Seconds of waiting before it is mentioned, and between mentions."""
+"""Seconds of waiting before the first log message, and between later messages."""
 
 _log = logging.getLogger("confide.ledger")
 
 
 class Store(ABC):
-    """Transactions on one place; subclasses know one database each."""
+    """Base class for the storage of one ledger, with one subclass per database system."""
 
     migrations: ClassVar[tuple[tuple[str, ...], ...]]
-    """``migrations[v]`` leads from format v to v + 1; format 0 is an empty place."""
+    """``migrations[v]`` converts format v to v + 1; format 0 is an empty database."""
     meta_exists: ClassVar[str]
 
     def __init__(self, place: str) -> None:
@@ -52,20 +52,20 @@ class Store(ABC):
         self._connection: Any = None
 
     def create(self) -> None:
-        """Make the place a ledger of the present format, unless it is one already."""
+        """Create the ledger in the current format, or convert an older one."""
         with self.lock, self._plain_errors():
             self.disconnect()
             self._connect(new=True)
 
     @contextmanager
     def writing(self) -> Iterator[Run]:
-        """Yield a transaction with exclusive writing from its first read on."""
+        """Open a transaction that excludes other writers from its first read on."""
         with self._transaction(self._begin_writing) as run:
             yield run
 
     @contextmanager
     def reading(self) -> Iterator[Run]:
-        """Yield a read-only transaction on a consistent snapshot."""
+        """Open a read-only transaction on a consistent snapshot."""
         with self._transaction(self._begin_reading) as run:
             yield run
 
@@ -89,7 +89,7 @@ class Store(ABC):
                 raise
 
     def _start(self, begin: Callable[[], None]) -> None:
-        """Begin; where an old connection has died meanwhile, once more on a new one."""
+        """Begin a transaction, with a new connection if the old one is no longer usable."""
         if self._connection is not None and self._is_stale():
             self.disconnect()
         if self._connection is not None:
@@ -120,13 +120,13 @@ class Store(ABC):
             raise
 
     def _prepare(self, *, new: bool) -> None:
-        """Check the format and bring an older one up to date, all at once or not at all."""
+        """Check the format and convert an older one, in a single transaction."""
         version = self._version()
         if version == VERSION:
             return
         if version == 0 and not new:
             raise InvalidParameter(
-                "place", "a ledger", redacted(self.place), "Make one with Ledger.open."
+                "place", "a ledger", redacted(self.place), "Create one with Ledger.open."
             )
         self._begin_writing()
         try:
@@ -147,19 +147,19 @@ class Store(ABC):
         if not isinstance(version, int) or version < 1:
             raise TamperedLedger(
                 f"{redacted(self.place)} does not record its format: somebody changed "
-                "it. Go back to a copy that you trust."
+                "this ledger. Go back to a copy that you trust."
             )
         if version > VERSION:
             raise InvalidParameter(
                 "place",
                 f"a ledger of format {VERSION} or older",
                 f"{redacted(self.place)} of format {version}",
-                "A newer confide wrote it: upgrade confide.",
+                "It was written by a newer version of confide: upgrade confide.",
             )
         return version
 
     def _patiently(self, attempt: Callable[[], Any]) -> Any:
-        """Retry until it succeeds or `LOCK_TIMEOUT_S` has passed; log the waiting."""
+        """Retry until the call succeeds or `LOCK_TIMEOUT_S` has passed; log long waits."""
         start, word = time.monotonic(), FIRST_WORD
         while True:
             try:
@@ -194,7 +194,7 @@ class Store(ABC):
 
     @abstractmethod
     def copy_to(self, path: Path) -> None:
-        """Write a copy of all tables as they are at this moment."""
+        """Write a copy of the current state of all tables."""
 
     @abstractmethod
     def _opened(self, *, new: bool) -> Any: ...
@@ -217,13 +217,13 @@ class Store(ABC):
 
 
 SQLITE_TIMEOUT_S = 0.02
-"""Seconds that SQLite itself waits: it would sleep ever longer while others overtake."""
+"""Timeout in seconds of SQLite itself, whose waits grow longer with every attempt."""
 
 
 class SqliteStore(Store):
     """A SQLite file with a write-ahead log that is flushed at every commit.
 
-    The file must lie on a local disk: SQLite's locks are not reliable over a network.
+    The file must be on a local disk: SQLite's locks are not reliable over a network.
     """
 
     migrations = SQLITE
@@ -240,8 +240,8 @@ class SqliteStore(Store):
             self._refuse_second_name()
         elif not new:
             raise ConfideError(
-                f"the ledger {self.place} is gone. Put it back, or start a new one with "
-                "Ledger.open if nothing was ever released from its datasets."
+                f"the ledger {self.place} no longer exists. Restore it, or create a new "
+                "one with Ledger.open if nothing was ever released from its datasets."
             )
         else:
             with suppress(OSError):
@@ -259,7 +259,7 @@ class SqliteStore(Store):
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA fullfsync = ON")
             connection.execute("PRAGMA foreign_keys = ON")
-            # a copy of the file alone is then the whole book, but while somebody writes
+            # Then a copy of the file is complete, except while another process writes.
             connection.execute("PRAGMA wal_autocheckpoint = 1")
         except BaseException:
             connection.close()
@@ -268,11 +268,9 @@ class SqliteStore(Store):
         return connection
 
     def copy_to(self, path: Path) -> None:
-        """Copy by SQLite's own method, which includes the log."""
+        """Copy the ledger with SQLite's backup function, which includes the log."""
         if path.exists() or not path.parent.is_dir():
-            raise InvalidParameter(
-                "backup", "a new file in a folder that exists", str(path)
-            )
+            raise InvalidParameter("backup", "a new file in an existing folder", str(path))
         with self.reading(), suppress(FileExistsError):
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, file_mode()))
             with closing(sqlite3.connect(path)) as copy:
@@ -293,25 +291,25 @@ class SqliteStore(Store):
         return found.st_dev, found.st_ino
 
     def _is_stale(self) -> bool:
-        """Whether the open file was removed or replaced."""
+        """Return whether the open file was removed or replaced."""
         return self._identity != self._file_identity()
 
     def _run(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
         return list(self._connection.execute(statement, values))
 
     def _refuse_second_name(self) -> None:
-        """Reject a file with two names: each would have a log, and a budget, of its own."""
+        """Raise if the file has a second name, which would have its own log and budget."""
         try:
             names = Path(self.place).stat().st_nlink
         except OSError:
-            return  # the next reader reports that it is gone
+            return  # The next read reports that the file is missing.
         if names > 1:
             raise InvalidParameter(
                 "place",
                 "a file with one name",
                 self.place,
-                "It has another name too (a hard link), under which the same budget could "
-                "be spent again. Remove one of them. Nothing was spent.",
+                "It has a second name (a hard link), under which the same budget could be "
+                "spent again. Remove one of the two. Nothing was spent.",
             )
 
     def _begin_writing(self) -> None:
@@ -321,7 +319,7 @@ class SqliteStore(Store):
     def _begin_reading(self) -> None:
         self._run("BEGIN")
         try:
-            self._version()  # the first look decides which moment is seen
+            self._version()  # The snapshot is taken at the first read.
         except BaseException:
             self._take_back()
             raise
@@ -344,12 +342,12 @@ class SqliteStore(Store):
                 "what was spent since."
             )
         return ConfideError(
-            f"{where} cannot be used ({error}). Nothing was spent. It must lie in a folder "
-            "that exists and that you may write to, on a disk with room left."
+            f"{where} cannot be used ({error}). Nothing was spent. It must be in an "
+            "existing folder with write permission, on a disk with free space."
         )
 
     def _driver_errors(self) -> tuple[type[Exception], ...]:
-        # Python cannot decode what SQLite says about some damaged files.
+        # Python cannot decode SQLite's messages about some damaged files.
         return (sqlite3.Error, UnicodeDecodeError)
 
 
@@ -382,12 +380,12 @@ class PostgresStore(Store):
         return connection
 
     def copy_to(self, path: Path) -> None:
-        """Not available: use the programs of the server."""
+        """Raise, because databases are copied with the tools of the server."""
         raise InvalidParameter(
             "backup",
-            "of a ledger in a file",
+            "of a ledger that is stored in a file",
             redacted(self.place),
-            "Copy a database with pg_dump.",
+            "Use pg_dump to copy a database.",
         )
 
     def _run(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
@@ -430,7 +428,7 @@ class PostgresStore(Store):
             )
         return ConfideError(
             f"{where} cannot be used ({reason}). If the connection broke while a charge "
-            "was being written, look at ledger.entries(): it may count."
+            "was being written, check ledger.entries(): the charge may have been recorded."
         )
 
     def _driver_errors(self) -> tuple[type[Exception], ...]:
@@ -442,7 +440,7 @@ _stores_lock = threading.RLock()
 
 
 def store_at(place: str) -> Store:
-    """Return this process's store for a place."""
+    """Return the store of this process for an address."""
     with _stores_lock:
         if place not in _stores:
             remote = place.startswith("postgresql://")

@@ -35,7 +35,7 @@ from confide.ledger.storage import store_at
 
 @dataclass(frozen=True, slots=True)
 class LedgerView:
-    """A ledger at an address, as it can be read."""
+    """Read-only access to the ledger at an address."""
 
     place: str
 
@@ -44,7 +44,7 @@ class LedgerView:
         store_at(self.place).disconnect()
 
     def content(self, charge: int) -> str:
-        """Return what was released for a charge, as it was recorded.
+        """Return the content of the release of a charge, as recorded.
 
         Parameters
         ----------
@@ -54,18 +54,18 @@ class LedgerView:
         Returns
         -------
         str
-            The release, such as the text of a model file.
+            The content, such as the text of a model file.
         """
         with store_at(self.place).reading() as run:
             return kept_content(run, _number(charge))
 
     def kept(self) -> tuple[int, ...]:
-        """Return the charges whose releases the ledger stores.
+        """Return the numbers of the charges whose releases the ledger stores.
 
         Returns
         -------
         tuple of int
-            Their numbers.
+            The numbers, in increasing order.
         """
         with store_at(self.place).reading() as run:
             return kept_charges(run)
@@ -76,7 +76,7 @@ class LedgerView:
         Parameters
         ----------
         number : int
-            Its number.
+            The number of the entry.
 
         Returns
         -------
@@ -103,7 +103,7 @@ class LedgerView:
             return release_entry(run, _number(charge))
 
     def account(self, dataset: str) -> Account:
-        """Return limit, spending and remainder of a dataset.
+        """Return the limit, the spending and the remainder of a dataset.
 
         Parameters
         ----------
@@ -170,8 +170,8 @@ class LedgerView:
     def digest(self) -> str:
         """Return the digest of the last entry, which covers all entries.
 
-        If it is written down elsewhere, even the loss of the last entries can be detected:
-        the digest must still be among those of `entries`.
+        If the digest is written down elsewhere, even the loss of the last entries can be
+        detected: it must still be among the digests of `entries`.
 
         Returns
         -------
@@ -182,9 +182,9 @@ class LedgerView:
             return head(run)[1]
 
     def anchor(self) -> str:
-        """Return number and digest of the last entry, to be written down elsewhere.
+        """Return the number and digest of the last entry, to be written down elsewhere.
 
-        `since` shows later whether the ledger is still the one that it was then.
+        `since` checks later whether the ledger still contains the same entries.
 
         Returns
         -------
@@ -200,7 +200,7 @@ class LedgerView:
         Parameters
         ----------
         anchor : str
-            What `anchor` returned earlier.
+            An earlier result of `anchor`.
 
         Returns
         -------
@@ -210,8 +210,8 @@ class LedgerView:
         Raises
         ------
         TamperedLedger
-            If the ledger does not hold what it held then: it is another one, or it was
-            restored from an older copy, and what was spent since is missing.
+            If the ledger no longer contains the entries that the anchor covers. It is then
+            another ledger, or was restored from an older copy that lacks later charges.
         """
         number, digest = read_anchor(anchor)
         self.verify()
@@ -221,10 +221,10 @@ class LedgerView:
         return tuple(entries[number:])
 
     def backup(self, path: str | Path) -> str:
-        """Copy a ledger in a file in its present state.
+        """Write a complete copy of a ledger that is stored in a file.
 
-        The file alone may lack what is still in SQLite's log; this copy lacks nothing.
-        Never charge a copy: the ledger would not know what was spent from it.
+        The file by itself may lack entries that are still in SQLite's log; this copy is
+        complete. Never charge a copy: the ledger would have no record of that charge.
 
         Parameters
         ----------
@@ -234,7 +234,7 @@ class LedgerView:
         Returns
         -------
         str
-            The copy's anchor.
+            The anchor of the copy.
         """
         store_at(self.place).copy_to(Path(path))
         twin = LedgerView(normalise_location(path))
@@ -246,8 +246,8 @@ class LedgerView:
     def verify(self) -> int:
         """Recompute every digest and running total.
 
-        A chain alone cannot show that its last entries were cut off, nor that somebody
-        rewrote all of it: for that, write down `digest` from time to time.
+        This cannot detect that the last entries were removed, or that the whole ledger was
+        rewritten. To detect that, write down `digest` from time to time.
 
         Returns
         -------
@@ -257,7 +257,7 @@ class LedgerView:
         Raises
         ------
         TamperedLedger
-            At the first entry that does not fit.
+            At the first entry that is inconsistent with the entries before it.
         """
         audit = ChainVerifier()
         with store_at(self.place).reading() as run:
@@ -266,7 +266,7 @@ class LedgerView:
                 audit.take(row)
             for name, found in audit.standings.items():
                 if balance_of(run, name) != found:
-                    raise TamperedLedger(f"the index of {name!r} hides entries.")
+                    raise TamperedLedger(f"the index of {name!r} omits entries.")
         return len(rows)
 
 

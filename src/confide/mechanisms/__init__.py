@@ -1,4 +1,4 @@
-"""Mechanisms, all calibrated without data."""
+"""Privacy mechanisms, each calibrated from public information alone."""
 
 from confide._lazy import moved
 from confide.mechanisms.base import MECHANISMS, Calibration, Mechanism

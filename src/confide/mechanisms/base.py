@@ -1,4 +1,4 @@
-"""Base of all mechanisms: a calibration without data, then a release from rows."""
+"""Base of all mechanisms: calibration without the data, then release from the rows."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -63,11 +63,12 @@ def check_noise_choice(noise: object) -> None:
 def shorter_unit_noise(
     budget: Budget, copies: int, dimension: int, *, composable: bool = False
 ) -> tuple[UnitNoise, Event]:
-    """Return the noise of least root mean square in a dimension, and what copies cost.
+    """Return the unit noise with the least root mean square, and the cost of all copies.
 
-    (epsilon, delta) also buys what epsilon alone does: with few coordinates spherical
-    Laplace noise is shorter than Gaussian noise. A single copy of it may be shorter still,
-    as delta pays for the few directions in which a loss exceeds epsilon.
+    An epsilon-DP release also satisfies (epsilon, delta)-DP. With few coordinates spherical
+    Laplace noise for epsilon is smaller than Gaussian noise for (epsilon, delta). For a
+    single copy the spherical noise can be smaller still, because delta covers the few
+    directions in which the privacy loss exceeds epsilon.
     """
     found = [unit_noise(budget, copies)]
     if not isinstance(budget, Approx):
@@ -84,9 +85,10 @@ def shorter_unit_noise(
 def unit_noise(
     budget: Budget, copies: int = 1, share: Fraction = WHOLE
 ) -> tuple[UnitNoise, Event]:
-    """Return the noise for a share of a budget, and what all copies of it cost.
+    """Return unit noise for a share of a budget, and the joint cost of all copies.
 
-    Shares of (epsilon, delta) are shares of the squared Gaussian shift.
+    Unit noise is for a statistic of sensitivity 1. A share of (epsilon, delta) is a share
+    of the squared Gaussian shift.
     """
     if isinstance(budget, Pure):
         part = budget.share(share).epsilon
@@ -98,7 +100,7 @@ def unit_noise(
 
 
 def gaussian_shift_of(budget: Approx | Zcdp) -> float:
-    """Return the largest shift of a unit normal that a budget allows, rounded down."""
+    """Return the largest shift of a standard normal that a budget allows, rounded down."""
     match budget:
         case Approx(epsilon=epsilon, delta=delta):
             return gaussian_mu(epsilon, delta)
@@ -109,7 +111,7 @@ def gaussian_shift_of(budget: Approx | Zcdp) -> float:
 
 
 def scaled(noise: UnitNoise, reach: float) -> UnitNoise:
-    """Return the noise that hides a shift of length ``reach``."""
+    """Scale unit noise to a statistic of sensitivity ``reach``."""
     return replace(noise, scale=round_up(noise.scale * reach))
 
 
@@ -120,30 +122,31 @@ class Calibration:
     Parameters
     ----------
     mechanism : Mechanism
-        What was calibrated.
+        The calibrated mechanism.
     objective : Objective
         Objective with its ridge.
     budget : Pure, Approx or Zcdp
-        What the release costs.
+        Privacy budget of the release.
     neighbours : Neighbours
-        Relation that is protected.
+        Neighbour relation that is protected.
     theorem : str
         Page and anchor of the theorem, under docs/proofs.
     noise : Noise
         Noise on the objective or the output.
     solver_noise : Noise or None
-        Second, small noise that covers the solver's ``tolerance``; None where one noise
+        Second, small noise that covers the solver's ``tolerance``; None if one noise
         covers both.
     tolerance : float
-        How close to the exact minimiser the solver must come.
+        Largest permitted distance of the solver's result from the exact minimiser.
     events : tuple of Event
-        What the release costs, for a ledger.
+        Privacy events of the release, as recorded in a ledger.
     copies : int, default=1
-        Number of objectives that share the rows and the budget.
+        Number of objectives, such as one per class, that share the rows and the budget.
     status : Status, default=PROVED
-        Status of the theorem; lowered where its noise must not be drawn in doubles.
+        Status of the theorem. It is lowered if the proof does not cover noise drawn in
+        double precision.
     reason : str, default=""
-        Why the status is not PROVED.
+        Reason why the status is not PROVED.
 
     Examples
     --------
@@ -155,7 +158,7 @@ class Calibration:
     >>> found.guarantee.theorem
     'output-perturbation.md#output-pure-exact'
 
-    The theorem is known before any row is read; its proof is on that page.
+    The theorem is known before any row is read. Its proof is on that page.
     """
 
     mechanism: "Mechanism"
@@ -178,7 +181,7 @@ class Calibration:
 
     @property
     def guarantee(self) -> Guarantee:
-        """Guarantee of the release; without a budget where the claim was refuted."""
+        """Guarantee of the release, without a budget if the theorem was refuted."""
         budget = None if self.status is Status.REFUTED else self.budget
         found = Guarantee(
             budget, self.neighbours, self.status, self.theorem, reason=self.reason
@@ -187,7 +190,7 @@ class Calibration:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What the release assumes besides the assumptions of its theorem."""
+        """Assumptions of the release in addition to those of its theorem."""
         perturbs = self.solver_noise is not None
         return (SHORT_NOISE,) if perturbs and self.objective.constraint is not None else ()
 
@@ -197,12 +200,12 @@ class Calibration:
         return False
 
     def release(self, tasks: Iterable[Rows], entropy: Entropy) -> Release:
-        """Solve every task, add the noise, and release the results together.
+        """Fit every copy, add the noise, and release the results together.
 
         Parameters
         ----------
         tasks : iterable of Rows
-            Private rows, with one target for every copy.
+            Private rows of every copy, with the target of that copy.
         entropy : Entropy
             Source of random bits.
 
@@ -219,7 +222,7 @@ class Calibration:
         Parameters
         ----------
         added_to : str
-            What the first noise is added to.
+            Quantity to which the first noise is added.
 
         Returns
         -------
@@ -236,23 +239,24 @@ class Calibration:
 
     @property
     def largest_ridge(self) -> float:
-        """Largest weight of a ridge in the objective."""
+        """Largest ridge weight of any coefficient."""
         return float(self.objective.ridge.max())
 
     def check_rows(self, rows: Rows) -> None:
-        """Reject tables by their public shape, before anything is spent.
+        """Reject unsuitable tables by their public shape, before any budget is spent.
 
-        Where the number of rows is private, the largest possible number is assumed.
+        If the number of rows is private, the largest possible number is assumed.
 
         Parameters
         ----------
         rows : Rows
-            Bounded rows, of which only the shape is looked at.
+            Bounded rows. Only their shape is used.
 
         Raises
         ------
         InvalidParameter
-            The table is too long, or arithmetic cannot certify the tolerance.
+            The table has too many rows, or the tolerance cannot be certified in double
+            precision.
         """
         check_length(rows)
         check_weights(self.objective, rows)
@@ -264,14 +268,14 @@ class Calibration:
                 "tolerance",
                 f"at least {1.01 * finest:.2e} for tables of this shape and this ridge "
                 f"(l2 = {self.objective.l2:.3g}): smaller errors cannot be certified in "
-                "this arithmetic",
+                "double precision",
                 self.tolerance,
                 "Raise l2, or leave the mechanism's tolerance at None.",
             )
 
 
 def checked_copies(tasks: Iterable[Rows], copies: int) -> Iterator[Rows]:
-    """Yield exactly the number of tasks that was charged."""
+    """Yield the tasks; raise an error if their number is not the calibrated one."""
     count = 0
     for task in tasks:
         count += 1
@@ -285,7 +289,7 @@ def checked_copies(tasks: Iterable[Rows], copies: int) -> Iterator[Rows]:
 def make_release(
     calibration: Calibration, values: Sequence[Array], entropy: Entropy, added_to: str
 ) -> Release:
-    """Make a release of private values, one per copy."""
+    """Build the release from the noisy coefficients of every copy."""
     guarantee, objective = calibration.guarantee, calibration.objective
     return Release(
         values[0] if calibration.copies == 1 else np.stack(values),
@@ -298,7 +302,7 @@ def make_release(
 
 
 COEFFICIENT_REACH = 2.0**20
-"""Least extent of the lattice of coefficients, where the noise is not finer."""
+"""Range of the coefficient lattice; smaller if its step would exceed the noise scale."""
 
 
 def publish(
@@ -308,7 +312,7 @@ def publish(
 
     The noise is real-valued and the rounding exact, so this is post-processing of the
     release in the theorem: docs/proofs/exact-noise.md#rounding. ``reach`` is a public
-    bound on the entries of the vector; what lies beyond saturates.
+    bound on the entries of the vector. Sums outside the lattice are clipped to its ends.
     """
     grid = grid_for(noise.scale, reach)
     return round_sum(centre, noise.sample(centre.size, entropy), grid)
@@ -316,7 +320,7 @@ def publish(
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Summand:
-    """A private vector, a public bound on its entries, and how its noise is stretched."""
+    """A private vector, a public bound on its entries, and the factor of its noise."""
 
     centre: Array
     reach: float
@@ -326,9 +330,10 @@ class Summand:
 def publish_together(
     pieces: Sequence[Summand], noise: Noise, entropy: Entropy
 ) -> list[Array]:
-    """Return private vectors with one noise vector, each rounded to a lattice of its own.
+    """Add one noise vector to several private vectors, each rounded to its own lattice.
 
-    As `publish` says; one draw of the noise is as long as all of them together.
+    The noise is drawn once, for the concatenated vectors. Each sum is rounded as in
+    `publish`.
     """
     ends = list(accumulate(piece.centre.size for piece in pieces))
     stretch = [np.broadcast_to(piece.stretch, piece.centre.size) for piece in pieces]
@@ -342,32 +347,32 @@ def publish_together(
 
 
 def check_length(rows: Rows) -> None:
-    """Reject a table with more rows than guarantees assume; nothing else checks that."""
+    """Reject a table with more rows than the guarantees assume."""
     if rows.count > MAX_ROWS or rows.sum_shape.terms > MOST_TERMS:
         raise InvalidParameter(
             "table",
-            f"of at most {MAX_ROWS:,} rows: the noise covers the rounding of sums over no "
-            "more than these",
+            f"of at most {MAX_ROWS:,} rows: the noise covers rounding errors only for sums "
+            "of this length",
             "a longer table",
             "Fit on a part of the rows.",
         )
 
 
 def check_weights(objective: Objective, rows: Rows) -> None:
-    """Reject rows whose weights differ from those that the objective assumes."""
+    """Reject weighted rows for an unweighted objective, and the reverse."""
     if rows.weighted != objective.weighted:
         must = "with weights" if objective.weighted else "without weights"
         raise InvalidParameter("rows", must, "others")
 
 
 def check_whole(name: str, value: object, hint: str = "") -> None:
-    """Reject anything but a whole number of 1 or more."""
+    """Reject anything but a positive integer."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise InvalidParameter(name, "a whole number, 1 or more", value, hint)
 
 
 class Mechanism(Protocol):
-    """Protocol of a mechanism: a frozen configuration, every field of which is public.
+    """Protocol of a mechanism: an immutable configuration whose fields are all public.
 
     Examples
     --------
@@ -376,7 +381,7 @@ class Mechanism(Protocol):
     >>> mechanism.name, str(mechanism.default_neighbours)
     ('output', 'add-remove')
 
-    Whatever is registered here can be given to an estimator by its name.
+    Estimators accept every registered mechanism by its name.
     """
 
     name: ClassVar[str]
@@ -392,18 +397,19 @@ class Mechanism(Protocol):
         *,
         copies: int = 1,
     ) -> Calibration:
-        """Choose noise and ridge from public facts alone.
+        """Choose noise and ridge from public information alone.
 
         Parameters
         ----------
         objective : Objective
             Loss, ridge, penalty and public bounds.
         budget : Pure, Approx or Zcdp
-            What the release may cost. A larger one means less noise.
+            Privacy budget of the release. A larger one means less noise.
         neighbours : Neighbours
-            Relation to protect.
+            Neighbour relation to protect.
         copies : int, default=1
-            Number of objectives that share the rows and the budget.
+            Number of objectives, such as one per class, that share the rows and the
+            budget.
 
         Returns
         -------
@@ -415,19 +421,19 @@ class Mechanism(Protocol):
         UnmetNeeds
             The theorem does not cover this objective.
         InvalidParameter
-            No noise for this budget, relation or ridge.
+            There is no noise for this budget, neighbour relation or ridge.
         """
         ...
 
     def release(self, calibration: Any, tasks: Iterable[Rows], entropy: Entropy) -> Release:
-        """Release coefficients from rows by a calibration of this mechanism.
+        """Release coefficients of the rows under a calibration of this mechanism.
 
         Parameters
         ----------
         calibration : Calibration
-            What `calibrate` returned.
+            Result of `calibrate`.
         tasks : iterable of Rows
-            Private rows, with one target for every copy.
+            Private rows of every copy, with the target of that copy.
         entropy : Entropy
             Source of random bits.
 
@@ -441,18 +447,18 @@ class Mechanism(Protocol):
 
 @runtime_checkable
 class IntervalMechanism(Mechanism, Protocol):
-    """A mechanism with approximately normal estimates, so that intervals are possible."""
+    """A mechanism whose estimates are approximately normal, as intervals require."""
 
     def as_published(self) -> "IntervalMechanism":
         """Return the mechanism with the analysis of Wang, Kifer and Lee (2018)."""
         ...
 
     def with_noise(self, noise: NoiseChoice) -> "IntervalMechanism":
-        """Return the mechanism with this choice of noise under (epsilon, delta)."""
+        """Return the mechanism with another choice of noise under (epsilon, delta)."""
         ...
 
     def profile(self, calibration: Any) -> Callable[[float], float] | None:
-        """Return a bound on delta at any epsilon, for one copy; None if there is none."""
+        """Return a function that bounds delta at any epsilon for one copy, or None."""
         ...
 
 
@@ -462,7 +468,7 @@ class EntryMechanism(Mechanism, Protocol):
 
     @property
     def row_bounds(self) -> RowBounds:
-        """How entries are bounded, and the height of the constant column beside them."""
+        """Bounds on the entries of rows, and the value of the constant column."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Needs: what a mechanism's theorem asks of an objective, each with its remedy."""
+"""Needs: hypotheses of a theorem about an objective, each with a remedy."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,11 +14,11 @@ class Need:
     Parameters
     ----------
     name : str
-        What the theorem needs.
+        Name of the hypothesis.
     holds : callable
-        Function of an objective that says whether it holds.
+        Function of an objective that returns whether the hypothesis holds.
     remedy : str
-        What to do if it does not.
+        Advice if the hypothesis does not hold.
 
     Examples
     --------
@@ -94,7 +94,7 @@ ONE_RESPONSE = Need(
 
 
 ONE_SCORE = Need(
-    "a loss of one score for every record",
+    "a loss with one score for every record",
     lambda objective: not is_multinomial(objective.loss),
     "use multi_class='one-vs-rest', or mechanism='objective' or 'output'",
 )
@@ -113,7 +113,7 @@ SEVERAL_SCORES = Need(
 SEVERAL_RESPONSES = Need(
     "one target for every record, or several",
     lambda objective: objective.responses >= 1,
-    "declare how many targets a record has",
+    "declare the number of targets per record",
 )
 
 
@@ -125,7 +125,7 @@ EQUAL_RECORDS = Need(
 
 
 PLAIN_RECORDS = Need(
-    "records without weights of their own",
+    "records without case weights",
     lambda objective: not objective.case_weights,
     "use mechanism='objective' or 'output', or leave out the weights",
 )
@@ -155,7 +155,7 @@ OFFSETS = Need(
 WEIGHTED_RECORDS = Need(
     "records of equal weight, or with weights that decrease with row length",
     lambda objective: objective.row_norm <= objective.reach,
-    "declare how long a row can be",
+    "declare a bound on the length of rows",
 )
 
 
@@ -169,8 +169,8 @@ PLAIN_HINGE = Need(
 def check_needs(mechanism: str, needs: tuple[Need, ...], objective: Objective) -> None:
     """Raise one error that lists every unmet need with its remedy.
 
-    A mechanism is about one target and one score for every record, and about records of
-    equal weight, unless it says otherwise.
+    Unless its needs include the opposite, a mechanism requires one target and one score
+    per record, records of equal weight, and margins without an offset.
     """
     every = needs if WEIGHTED_RECORDS in needs else (*needs, EQUAL_RECORDS)
     every = every if CASE_WEIGHTS in needs else (*every, PLAIN_RECORDS)

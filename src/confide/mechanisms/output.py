@@ -49,28 +49,29 @@ from confide.solvers import minimise
 class OutputPerturbation:
     """Output perturbation: minimise, then add noise to the minimiser.
 
-    The noise is scaled to how far one record can move the minimiser.
+    The noise is scaled to the largest effect of one record on the minimiser.
 
     Guarantee    pure, (epsilon, delta) or zCDP; add-remove or replace-one.
     Public       loss, penalty, constraint, bounds, ridge, budget, tolerance.
-    Private      rows and targets, and under add-remove their number.
+    Private      rows and targets, and under add-remove the number of rows.
     Sensitivity  L/Λ under add-remove, 2L/Λ under replace-one, plus 2·tolerance.
     Proof        docs/proofs/output-perturbation.md
 
-    The corner of the hinge is rounded off within 0.001 of the margin: one record moves the
-    minimiser no further than before, and it can be certified for every table.
+    The hinge loss is smoothed within 0.001 of its kink. This does not increase the
+    sensitivity, and the minimiser can then be certified for every table.
 
     Parameters
     ----------
     tolerance : float, optional
-        How close to the exact minimiser the solver must come, divided by a ridge below 1.
-        By default 1e-9, or what can be certified if that is more.
+        Largest distance of the solver's result from the exact minimiser. It is divided by
+        the ridge if that is below 1. By default 1e-9, or the smallest distance that can be
+        certified if that is larger.
     noise_length : float, optional
-        Expected length of the noise that an automatic ridge aims at. A smaller one means a
-        larger ridge. By default a quarter of a typical length of the coefficients, at most
-        5.
+        Expected length of the noise that an automatic ridge should achieve. A smaller value
+        means a larger ridge. By default a quarter of a typical length of the coefficients,
+        at most 5.
     noise : {"shorter", "composable", "gaussian"}, default="shorter"
-        What (epsilon, delta) buys, as for `ObjectivePerturbation`.
+        Choice of noise under (epsilon, delta), as for `ObjectivePerturbation`.
 
     Examples
     --------
@@ -81,7 +82,7 @@ class OutputPerturbation:
     >>> round(OutputPerturbation().sensitivity(objective, Neighbours.ADD_REMOVE), 3)
     0.1
 
-    One record of length 1 moves the minimiser by at most a tenth: its length over the
+    One record of length 1 moves the minimiser by at most a tenth, its length divided by the
     ridge.
     """
 
@@ -113,19 +114,19 @@ class OutputPerturbation:
         check_noise_choice(self.noise)
 
     def sensitivity(self, objective: Objective, neighbours: Neighbours) -> float:
-        """Return how far the certified minimiser can move between neighbours.
+        """Return the largest change of the certified minimiser between neighbours.
 
         Parameters
         ----------
         objective : Objective
             Objective with a ridge.
         neighbours : Neighbours
-            Relation to protect.
+            Neighbour relation to protect.
 
         Returns
         -------
         float
-            Largest distance, twice the solver's tolerance included.
+            Largest distance, including twice the solver's tolerance.
         """
         smooth = _rounded_off(objective)
         exact = neighbours.shifts * smooth.lipschitz / smooth.strong_convexity
@@ -139,18 +140,19 @@ class OutputPerturbation:
         *,
         copies: int = 1,
     ) -> Calibration:
-        """Choose noise and ridge from public facts alone.
+        """Choose noise and ridge from public information alone.
 
         Parameters
         ----------
         objective : Objective
             Loss, ridge, penalty and public bounds.
         budget : Pure, Approx or Zcdp
-            What the release may cost. A larger one means less noise.
+            Privacy budget of the release. A larger one means less noise.
         neighbours : Neighbours
-            Relation to protect.
+            Neighbour relation to protect.
         copies : int, default=1
-            Number of objectives that share the rows and the budget.
+            Number of objectives, such as one per class, that share the rows and the
+            budget.
 
         Returns
         -------
@@ -162,7 +164,7 @@ class OutputPerturbation:
         UnmetNeeds
             The theorem does not cover this objective.
         InvalidParameter
-            No noise for this budget, relation or ridge.
+            There is no noise for this budget, neighbour relation or ridge.
         """
         check_needs(type(self).__name__, self.needs, objective)
         objective = _rounded_off(objective)
@@ -194,14 +196,14 @@ class OutputPerturbation:
     def release(
         self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Minimise every objective, then add noise.
+        """Minimise the objective of every copy, then add noise.
 
         Parameters
         ----------
         calibration : Calibration
-            What `calibrate` returned.
+            Result of `calibrate`.
         tasks : iterable of Rows
-            Private rows, with one target for every copy.
+            Private rows of every copy, with the target of that copy.
         entropy : Entropy
             Source of random bits.
 
@@ -230,28 +232,27 @@ class OutputPerturbation:
         Parameters
         ----------
         noise : {"shorter", "composable", "gaussian"}
-            The choice.
+            Choice of noise.
 
         Returns
         -------
         OutputPerturbation
-            The same settings with this choice.
+            The same settings with this noise.
         """
         return replace(self, noise=noise)
 
     def profile(self, calibration: Calibration) -> Callable[[float], float] | None:
-        """Return a bound on delta at any epsilon, for budgets of (epsilon, delta).
+        """Return None, because this mechanism provides no bound on delta.
 
         Parameters
         ----------
         calibration : Calibration
-            What `calibrate` returned.
+            Result of `calibrate`.
 
         Returns
         -------
         callable or None
-            Delta as a function of epsilon, for one copy; None where the budget is of
-            another kind.
+            Always None.
         """
         return None
 
@@ -283,7 +284,7 @@ HINGE_WIDTH = 0.001
 
 
 def _rounded_off(objective: Objective) -> Objective:
-    """Return an objective whose loss has no kink: the hinge gets a narrow parabola."""
+    """Replace the hinge by a smooth version with a narrow parabola at the kink."""
     if not is_hinge(objective.loss):
         return objective
     return replace(objective, loss=HuberizedHinge(HINGE_WIDTH))

@@ -1,4 +1,4 @@
-"""Releases: coefficients, guarantee, noise, and the distribution of errors."""
+"""Releases: coefficients, guarantee, noise, and the distribution of their errors."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -18,21 +18,21 @@ from confide.privacy import COMPOSED, Budget, Guarantee
 from confide.privacy.guarantee import UNKNOWN_PARTS
 
 POSTPROCESSING_SEED = 20180601
-"""Draws after the release reveal nothing about the data and need not be secret."""
+"""Seed for draws after the release, which are post-processing and need not be secret."""
 
 
 @dataclass(frozen=True, slots=True)
 class NoiseRecord:
-    """Public description of a noise that was added.
+    """Public description of one noise in a release.
 
     Parameters
     ----------
     kind : str
         Distribution, for example "gaussian".
     scale : float
-        Its scale: standard deviation, or 1/rate.
+        Scale of the distribution: standard deviation, or 1/rate.
     added_to : str
-        What it was added to.
+        Quantity to which it was added.
 
     Examples
     --------
@@ -43,7 +43,8 @@ class NoiseRecord:
     >>> [(noise.kind, noise.added_to) for noise in model.release_.noise]
     [('spherical-laplace', 'linear term'), ('spherical-laplace', 'coefficients')]
 
-    The first noise protects; the second, tiny one covers the tolerance of the solver.
+    The first noise protects the rows. The second is tiny and covers the tolerance of the
+    solver.
     """
 
     kind: str
@@ -52,13 +53,14 @@ class NoiseRecord:
 
 
 KEEPS_STATUS = ("linear term", "linear term of every x-step", "scores of corners")
-"""What the first noise of a part is added to, if the part is PROVED."""
+"""Values of ``added_to`` of the first noise for which all parts are known to be PROVED."""
 
 
 def lowered(guarantee: Guarantee, noise: Sequence[NoiseRecord]) -> Guarantee:
-    """Return a stored guarantee with its present status, if its theorem combines parts.
+    """Lower the status of a stored guarantee if its parts may not be PROVED today.
 
-    Only the noise shows which parts these were; in doubt the status is lower.
+    This applies to theorems that combine the guarantees of several parts. The parts can
+    only be inferred from the noise. In doubt the status is lowered to CLAIMED.
     """
     kept = bool(noise) and noise[0].added_to in KEEPS_STATUS
     if guarantee.theorem in COMPOSED and not kept:
@@ -68,10 +70,10 @@ def lowered(guarantee: Guarantee, noise: Sequence[NoiseRecord]) -> Guarantee:
 
 @dataclass(frozen=True, slots=True)
 class Uncertainty:
-    """The error of θ̃: a normal part from sampling and a part from the mechanism's noise.
+    """Distribution of the error of θ̃: normal sampling error plus the privacy noise.
 
-    A linear function ⟨ℓ, θ̃⟩ has sampling variance ℓᵀ·sampling·ℓ, counted as 0 where
-    noise made it negative. Its privacy part is √(ℓᵀ·privacy·ℓ) times a normal variable, or
+    A linear function ⟨ℓ, θ̃⟩ has sampling variance ℓᵀ·sampling·ℓ, or 0 if noise made this
+    estimate negative. Its privacy part is √(ℓᵀ·privacy·ℓ) times a normal variable, or
     times a coordinate of spherical Laplace noise in ``dimension`` dimensions.
     """
 
@@ -82,7 +84,7 @@ class Uncertainty:
 
     @property
     def mixture(self) -> tuple[Array, Array]:
-        """Variances with probabilities, such that noise is a mixture of normals."""
+        """Variances and their probabilities: the noise as a scale mixture of normals."""
         noise: RoundNoise = NOISES.find(self.kind)(1.0)
         return noise.variance_mixture(self.dimension)
 
@@ -100,14 +102,14 @@ class Uncertainty:
         )
 
     def half_lengths(self, directions: Array, level: float) -> Array:
-        """Return half the length of the interval for every row of ``directions``."""
+        """Return the half-width of the interval for every row of ``directions``."""
         sampling, privacy = self.variances(directions)
         if self.is_normal:
             return float(ndtri((1 + level) / 2)) * np.sqrt(sampling + privacy)
         return _mixture_quantile(sampling, privacy, self, level)
 
     def sampling_half_lengths(self, directions: Array, level: float) -> Array:
-        """Return what half the length would be without the mechanism's noise."""
+        """Return the half-widths that sampling error alone would give."""
         return float(ndtri((1 + level) / 2)) * np.sqrt(self.variances(directions)[0])
 
     def variances(self, directions: Array) -> tuple[Array, Array]:
@@ -118,22 +120,22 @@ class Uncertainty:
 
 
 LARGEST_LEAN = 0.06
-"""Which part of a squared direction may lie where the curvature is not known."""
+"""Largest share of a squared direction that may lie in weak directions."""
 LARGEST_PULL = 0.25
-"""How far, as a root mean square of margins, the ridge may have pulled to be undone."""
+"""Largest root mean square effect of the ridge on margins that can be corrected."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlainLaw:
-    """What a release says about the coefficients that the model has without a penalty.
+    """Estimate of the plain coefficients (without a penalty) and its error distribution.
 
-    θ̃ + ``shift`` estimates them, with the ``error`` of that estimate. Nothing is known
-    along the columns of ``weak``, nor along those of ``absent``, which no row has.
-    ``pull`` is how far the penalty moved margins: the root of their weighted mean square.
-    ``alone`` is the covariance that sampling alone would give, with the noise of the
-    scatter smoothed away, and ``dispersion`` the mean square of a residual, in units of
-    the variance that the model supposes. Both are None in earlier files, and ``dispersion``
-    where records have weights of their own.
+    The estimate is θ̃ + ``shift``, with the distribution ``error`` of its error. It is not
+    identified along the columns of ``weak``, where noise hides the curvature, nor along
+    those of ``absent``, which are orthogonal to every row. ``pull`` is the effect of the
+    penalty on margins: the root of its weighted mean square. ``alone`` is the covariance
+    from sampling alone, with the noise of the scatter smoothed away. ``dispersion`` is the
+    mean squared residual in units of the variance that the model assumes. Both are None in
+    older files. ``dispersion`` is also None with case weights.
     """
 
     shift: Array
@@ -145,35 +147,35 @@ class PlainLaw:
     dispersion: float | None = None
 
     def identified(self, directions: Array) -> AnyArray:
-        """Return for every row of ``directions`` whether its linear function is known."""
+        """Return which rows of ``directions`` define identified linear functions."""
         whole = np.sum(directions**2, axis=1)
         lean = np.sum((directions @ self.weak) ** 2, axis=1)
         known = (lean <= LARGEST_LEAN * whole) & ~self.leans_on_absent(directions)
         return np.asarray(known & (self.pull <= LARGEST_PULL))
 
     def leans_on_absent(self, directions: Array) -> AnyArray:
-        """Return which ``directions`` concern rows that no table has."""
+        """Return which ``directions`` have a component orthogonal to all possible rows."""
         beyond = np.sum((directions @ self.absent) ** 2, axis=1)
         return np.asarray(beyond > 1e-9 * np.sum(directions**2, axis=1))
 
     def half_lengths(self, directions: Array, level: float) -> Array:
-        """Return half the length of the interval for every row of ``directions``.
+        """Return the half-width of the interval for every row of ``directions``.
 
-        The curvature was taken at penalised coefficients: half of what the shift moves
-        margins, as a share of the shift itself, allows for that.
+        The curvature was computed at the penalised coefficients. To allow for this, the
+        half-width is increased by pull/2 times the shift of the linear function.
         """
         allowance = self.pull / 2 * np.abs(directions @ self.shift)
         return self.error.half_lengths(directions, level) + allowance
 
     def sampling_half_lengths(self, directions: Array, level: float) -> Array:
-        """Return what half the length would be without the mechanism's noise."""
+        """Return the half-widths that sampling error alone would give."""
         if self.alone is None:
             return self.error.sampling_half_lengths(directions, level)
         square = np.einsum("ij,jk,ik->i", directions, self.alone, directions)
         return float(ndtri((1 + level) / 2)) * np.sqrt(np.maximum(square, 0.0))
 
     def mapped(self, matrix: Array) -> "PlainLaw":
-        """Distribution of ``matrix`` times the coefficients, with rows of equal length."""
+        """Return the law of ``matrix`` times the coefficients, for rows of equal length."""
         scale = math.sqrt(float(np.mean(np.sum(matrix**2, axis=1))))
         return replace(
             self,
@@ -187,26 +189,26 @@ class PlainLaw:
 
 @dataclass(frozen=True, slots=True)
 class IntervalRelease:
-    """What intervals are computed from: the distributions of the errors, and a level.
+    """Error distributions and settings from which intervals are computed.
 
     Parameters
     ----------
     level : float
         Confidence level of the summary.
     variant : str
-        How intervals are made: "tight", "model-based" or "published".
+        Method of the intervals: "tight", "model-based" or "published".
     samples : int
         Number of draws of the published variant.
     split : tuple of Fraction
         Shares of the budget for coefficients, curvature and scatter.
     on_boundary : bool
-        Whether coefficients have reached their bound: intervals do not hold there.
+        Whether coefficients have reached their bound. Intervals are not valid there.
     laws : tuple of Uncertainty
-        Distribution of the error of every copy's penalised coefficients.
+        Error distribution of the penalised coefficients of every copy.
     of : {"plain", "penalised"}, default="penalised"
-        Coefficients that intervals are for.
+        Estimand of the intervals: coefficients without or with the penalty.
     plain : tuple of PlainLaw, default=()
-        Laws of the plain coefficients, where they are known.
+        Error distribution of the plain coefficients of every copy, if available.
 
     Examples
     --------
@@ -220,7 +222,8 @@ class IntervalRelease:
     >>> kept.level, str(kept.split[0]), kept.of
     (0.95, '1/2', 'plain')
 
-    Half of the budget went to coefficients, the rest to what their intervals need.
+    Half of the budget was spent on the coefficients, the rest on the curvature and
+    scatter that the intervals need.
     """
 
     level: float
@@ -238,9 +241,9 @@ class IntervalRelease:
         Parameters
         ----------
         copy : int
-            Which copy.
+            Index of the copy.
         directions : ndarray
-            A line of weights for every linear function of the coefficients.
+            One row of weights per linear function of the coefficients.
 
         Returns
         -------
@@ -249,7 +252,7 @@ class IntervalRelease:
         above : ndarray
             Upper ends, minus the estimates.
         sampling : ndarray
-            Half the lengths that sampling alone would give.
+            Half-widths that sampling error alone would give.
         """
         law = self.laws[copy]
         sampling = law.sampling_half_lengths(directions, self.level)
@@ -262,14 +265,14 @@ class IntervalRelease:
 
 @dataclass(frozen=True, slots=True)
 class RowBounds:
-    """Bounds on the entries of rows, and the height of the constant column.
+    """Bounds on the entries of rows, and the value of the constant column.
 
     Parameters
     ----------
     entries : EntryBounds
         Largest entry, and further bounds.
     height : float
-        Height of the constant column, 0 without one.
+        Value of the constant column, 0 without one.
 
     Examples
     --------
@@ -292,14 +295,14 @@ class RangeRelease:
     Parameters
     ----------
     ranges : mapping of str to (float, float)
-        Lower and upper end, in the model's own terms.
+        Lower and upper ends, by column, on the scale of the model's columns.
     share : Fraction
-        Share of the budget that they cost.
+        Share of the budget spent on the ranges.
     noise : NoiseRecord
         Noise on the counts.
     hidden : tuple of str, default=()
-        Columns whose values noise hides. They keep their declared limits, or a guess where
-        there are none.
+        Columns whose range could not be estimated because of the noise. They keep their
+        declared limits, or a guess if none are declared.
 
     Examples
     --------
@@ -312,7 +315,7 @@ class RangeRelease:
     >>> release.ranges, release.hidden
     ({'dose': (2.0, 8.0)}, ())
 
-    The range of doses was found, and noise hid no column.
+    The range of doses was found, and no column was hidden by the noise.
     """
 
     ranges: Mapping[str, tuple[float, float]]
@@ -323,39 +326,40 @@ class RangeRelease:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """Private coefficients with everything a reader needs to trust and use them.
+    """Private coefficients with their guarantee, noise and privacy cost.
 
-    A release holds no data, and nothing about how the solver found its value.
+    A release holds no data, and no diagnostics of the solver.
 
     Parameters
     ----------
     value : ndarray
-        Coefficients in the scaled units of the objective, intercept last; a line for every
-        class or target where there are several.
+        Coefficients in the scaled units of the objective, intercept last. With several
+        classes or targets there is one row for each.
     guarantee : Guarantee
-        What the release guarantees, and by which theorem.
+        Privacy guarantee, with its theorem.
     noise : tuple of NoiseRecord
         Noises that were added.
     l2 : float
         Ridge of the objective.
     events : tuple of Event
-        What the release cost, for a ledger.
+        Privacy events of the release, as recorded in a ledger.
     support : tuple of tuple of int, optional
         Selected columns of every copy.
     row_bounds : RowBounds, optional
         Bounds on entries of rows.
     intervals : IntervalRelease, optional
-        Laws of the errors of the coefficients.
+        Error distributions of the coefficients.
     weights : tuple of tuple of float, optional
         Weights of an adaptive penalty.
     retrieved : float or tuple of float, optional
-        Share of the budget that was not needed.
+        For adaptive penalties, the share of the budget reserved for the log-determinant
+        term that the noise could use. For NAPP, the retrieved epsilon of every copy.
     ridges : tuple of float, optional
         Ridges that were chosen privately.
     record_norm : float, optional
-        Length up to which rows count fully; longer ones count less.
+        Length up to which rows have full weight. Longer rows are downweighted.
     ranges : RangeRelease, optional
-        Ranges that were estimated.
+        Privately estimated ranges of columns.
 
     Examples
     --------
@@ -367,7 +371,7 @@ class Release:
     >>> release.value.shape, release.noise[0].kind, str(release.guarantee.budget)
     ((2,), 'spherical-laplace', 'ε = 1')
 
-    Slope and intercept were released with this noise for ε = 1.
+    The slope and the intercept were released with spherical Laplace noise for ε = 1.
     """
 
     value: Array
@@ -390,19 +394,19 @@ class Release:
         return self.noise[0].scale
 
     def per_person(self, budget: Budget, rows_per_person: int) -> "Release":
-        """Restate a release, made with the budget of one row, for a person with several.
+        """Restate a release made with the budget of one row for persons with several rows.
 
         Parameters
         ----------
         budget : Pure, Approx or Zcdp
             Budget of the person, see `confide.privacy.row_budget`.
         rows_per_person : int
-            Largest number of rows that one person has.
+            Largest number of rows of one person.
 
         Returns
         -------
         Release
-            The same value, with guarantee and events of a group of rows.
+            The same value, with the guarantee and events of a group of rows.
         """
         k = rows_per_person
         if k == 1:
@@ -426,7 +430,8 @@ def _mixture_quantile(
 ) -> Array:
     """Solve P(|√sampling·Z + √privacy·T| <= q) = level for a coordinate T of the noise.
 
-    T is normal given its variance. Chebyshev's inequality says where the search may start.
+    T is normal given its variance. Chebyshev's inequality gives the initial upper bound of
+    the bisection.
     """
     spread, chance = law.mixture
     size = law.dimension
@@ -445,7 +450,7 @@ def _mixture_quantile(
 def sampled_offsets(
     law: Uncertainty, directions: Array, level: float, samples: int
 ) -> tuple[Array, Array]:
-    """Return the quantiles of drawn errors, below and above the estimate."""
+    """Return lower and upper quantiles of simulated errors."""
     normal, noise = _draws(samples, law.dimension, law.kind)
     errors = directions @ _root(law.sampling) @ normal.T
     errors += directions @ _root(law.privacy) @ noise.T

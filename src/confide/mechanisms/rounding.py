@@ -1,6 +1,6 @@
 """Bounds on rounding errors of sums of gradients, for any table.
 
-The number of rows may be private: bounds are for as many as there may be at most
+The number of rows may be private, so the bounds are for the largest permitted number
 (docs/proofs/gradient-mechanisms.md#computed-sums).
 """
 
@@ -15,18 +15,18 @@ from confide.objectives import Objective, PublicBounds, curvature_bound
 
 UNIT = 2.0**-53
 SUM_SHARE = 1e-3
-"""What adding up can move a sum by, in lengths of the longest gradient of a record."""
+"""Bound on the error of adding up gradients, in units of the longest gradient."""
 MARGIN_SHARE = 5e-4
-"""What the rounding of margins can, where they are computed for many rows at once."""
+"""The same for rounding margins that are computed for many rows at once."""
 SLACK = 2 * (SUM_SHARE + MARGIN_SHARE)
-"""Lengths by which sums of neighbouring tables differ more than exact sums."""
+"""Additional distance between sums of neighbours because of rounding, in clips."""
 
 
 def trusted_radius(objective: Objective, slope: float) -> float:
-    """Return how long θ may be for margins that a product of matrices rounds.
+    """Return the largest ‖θ‖ at which matrix products compute margins precisely enough.
 
-    ``slope`` times a longest row is a longest gradient. The radius is 0 where the slope of
-    the loss may jump, or where nothing public bounds it for every θ.
+    ``slope`` times the longest row is the longest gradient. The radius is 0 if the slope of
+    the loss is discontinuous, or if no public bound on it holds for every θ.
     """
     anywhere = PublicBounds(objective.row_norm, math.inf, objective.target_bound)
     try:
@@ -41,6 +41,6 @@ def trusted_radius(objective: Objective, slope: float) -> float:
 
 
 def is_long(theta: Array, radius: float) -> bool:
-    """Whether θ is longer than a radius, or no vector of numbers at all."""
+    """Whether θ is longer than a radius, or contains NaN."""
     with np.errstate(over="ignore", invalid="ignore"):
         return not float(np.linalg.norm(theta)) <= radius

@@ -1,4 +1,4 @@
-"""How close a solver must come to the exact minimiser, from public facts alone."""
+"""Tolerance of solvers, from public information alone."""
 
 from confide.data.matrix.sums import MAX_ROWS
 from confide.objectives import Objective
@@ -7,17 +7,18 @@ from confide.solvers import TableShape, finest_share, finest_tolerance
 SHARE_OF_A_RECORD = 2.5e-11
 LARGEST_GROWTH = 40.0
 LONG = 20.0
-"""Multiple of the usual length of coefficients that is not shortened."""
+"""Multiple of the typical length of coefficients up to which they are not shortened."""
 
 
 def solver_tolerance(objective: Objective, asked: float | None) -> float:
-    """Return how close to the exact minimiser a solver must come.
+    """Return the largest permitted distance of a solver from the exact minimiser.
 
-    What was asked for is divided by a ridge below 1. Without that it is a share of how far
-    one record can move the minimiser, so small that the noise which pays for it does not
-    show in tables of `MAX_ROWS`. A ridge beyond the curvature of a few records moves
-    coefficients by more than that noise does: the share grows with it, up to a limit. It
-    is never less than can be certified, for coefficients twenty times as long as usual.
+    A requested tolerance is divided by the ridge if that is below 1. Without a request the
+    tolerance is a share of the largest effect of one record on the minimiser. The share is
+    so small that the noise covering the tolerance is negligible even with `MAX_ROWS` rows.
+    It grows, up to a limit, with a ridge above the curvature of a few records, because such
+    a ridge moves the coefficients by more than this noise. The tolerance can always be
+    certified for coefficients up to twenty times their typical length.
     """
     convexity = objective.strong_convexity
     if asked is not None:
@@ -31,13 +32,13 @@ def solver_tolerance(objective: Objective, asked: float | None) -> float:
 def least_tolerance(
     objective: Objective, shape: TableShape, largest_ridge: float = 0.0
 ) -> float:
-    """Return a tolerance that is certified, and leaves room for long coefficients."""
+    """Return a tolerance that can be certified even for long coefficients."""
     length = min(LONG * objective.typical_norm, objective.public.coef_norm)
     share = finest_share(objective, shape, largest_ridge)
     return max(finest_tolerance(objective, shape, largest_ridge), 2 * share * length)
 
 
 def certain_tolerance(objective: Objective) -> float:
-    """Return what is certified of every table, with room for the rounding of bounds."""
+    """Return a tolerance certified for every table, allowing for rounding of the bounds."""
     shape = TableShape(MAX_ROWS, objective.dimension)
     return (1 + 1e-9) * least_tolerance(objective, shape)

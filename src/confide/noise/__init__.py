@@ -1,4 +1,4 @@
-"""Entropy and noise: the only room that draws random numbers."""
+"""Sources of randomness and noise: the only package that draws random numbers."""
 
 from confide.noise.entropy import Entropy, Generator, RandomState, generator
 from confide.noise.noise import Noise, RoundNoise

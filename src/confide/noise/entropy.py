@@ -1,8 +1,8 @@
-"""Sources of randomness: the operating system, or a seed that leaves a mark.
+"""Sources of randomness: the operating system, or a seed for tests and studies.
 
-This is the only file that touches a random number generator. Every draw is made from
-64-bit words; in release mode each word comes straight from the operating system, so
-there is no generator whose state could be recovered from what was published.
+This is the only module that uses a random number generator. Every draw is computed from
+64-bit words. In a private release, each word comes directly from the operating system, so
+there is no generator whose state could be recovered from published results.
 """
 
 import os
@@ -20,9 +20,9 @@ Generator: TypeAlias = np.random.Generator
 
 
 def generator(seed: int) -> Generator:
-    """Return NumPy's generator: for simulated data and studies, never for a release.
+    """Return a NumPy generator for simulated data and studies, never for a release.
 
-    What is drawn from it can be drawn again by anybody who knows or guesses the seed.
+    Anybody who knows or guesses the seed can repeat the draws.
 
     Parameters
     ----------
@@ -51,21 +51,22 @@ def _system_words(count: int) -> AnyArray:
 
 @dataclass(frozen=True, slots=True)
 class Entropy:
-    """A source of 64-bit random words. Make one with `system`, `seeded` or `of`.
+    """A source of 64-bit random words, made with `system`, `seeded` or `of`.
 
-    A source can be neither copied nor pickled: two users of the same words could subtract
-    their noise from each other.
+    A source can be neither copied nor pickled: if two releases used the same words, their
+    noise could be cancelled by subtraction.
 
     Parameters
     ----------
     words : callable
-        Returns as many random words as it is asked for, as an array of uint64.
+        A function that returns a requested number of random words, as an array of uint64.
     secret : bool
-        False if a seed can replay the words; a release made from them is not private.
+        False if the words can be reproduced from a seed; a release made from them is then
+        not private.
 
     Examples
     --------
-    Words of the operating system are secret, words from a seed are not:
+    Words from the operating system are secret, and words from a seed are not:
 
     >>> from confide.noise import Entropy
     >>> Entropy.system().secret, Entropy.seeded(1).secret
@@ -77,7 +78,7 @@ class Entropy:
 
     @classmethod
     def system(cls) -> "Entropy":
-        """Take words from the operating system; if it has none, this fails at once.
+        """Return a source of words from the operating system, after checking that it works.
 
         Returns
         -------
@@ -87,7 +88,7 @@ class Entropy:
         Raises
         ------
         NoRandomness
-            If the operating system has no random bits.
+            If the operating system provides no random bits.
         """
         try:
             os.urandom(1)
@@ -101,12 +102,12 @@ class Entropy:
 
     @classmethod
     def seeded(cls, seed: Any) -> "Entropy":
-        """Take words that can be replayed: for tests and studies, never for a release.
+        """Return a reproducible source for tests and studies, never for a release.
 
         Parameters
         ----------
         seed : int, sequence of int or numpy.random.Generator
-            What NumPy accepts as a seed.
+            Any seed that NumPy accepts.
 
         Returns
         -------
@@ -122,7 +123,7 @@ class Entropy:
 
     @classmethod
     def of(cls, random_state: Any) -> "Entropy":
-        """Read scikit-learn's ``random_state``; None means the operating system.
+        """Interpret ``random_state`` as scikit-learn does; None means the operating system.
 
         Parameters
         ----------
@@ -137,7 +138,7 @@ class Entropy:
         Raises
         ------
         InvalidParameter
-            If it is none of these.
+            If ``random_state`` is none of these.
         """
         if random_state is None:
             return cls.system()
@@ -161,7 +162,7 @@ class Entropy:
         Parameters
         ----------
         count : int
-            How many.
+            The number of draws.
 
         Returns
         -------
@@ -172,12 +173,12 @@ class Entropy:
         return np.minimum(drawn, 1 - 2.0**-53)
 
     def signs(self, count: int) -> Array:
-        """Draw +1 or −1, both equally likely.
+        """Draw signs, +1 and −1 with equal probabilities.
 
         Parameters
         ----------
         count : int
-            How many.
+            The number of draws.
 
         Returns
         -------
@@ -187,12 +188,12 @@ class Entropy:
         return np.where(self.words(count) & np.uint64(1), 1.0, -1.0)
 
     def normal(self, count: int) -> Array:
-        """Draw standard normal numbers, by inversion of a half-normal and a fair sign.
+        """Draw standard normal numbers, from half-normal quantiles and random signs.
 
         Parameters
         ----------
         count : int
-            How many.
+            The number of draws.
 
         Returns
         -------
@@ -202,14 +203,14 @@ class Entropy:
         return self.signs(count) * ndtri(self.uniform(count) / 2)
 
     def below(self, limit: int, count: int) -> AnyArray:
-        """Draw whole numbers from 0 to limit − 1, each exactly as likely as the others.
+        """Draw integers from 0 to limit − 1 with exactly equal probabilities.
 
         Parameters
         ----------
         limit : int
             The number of possible results.
         count : int
-            How many to draw.
+            The number of draws.
 
         Returns
         -------
@@ -244,4 +245,4 @@ class Entropy:
 RandomState: TypeAlias = (
     int | Sequence[int] | Generator | np.random.RandomState | Entropy | None
 )
-"""What ``random_state`` may be; all but None make a release not private."""
+"""Types of ``random_state``. With a seed or a generator, a release is not private."""

@@ -1,7 +1,8 @@
-"""Bounds on exponentials, logarithms and constants, in whole numbers.
+"""Bounds on exponentials, logarithms and constants, in integer arithmetic.
 
-A real x is written in units of 2^−bits. Every function returns whole numbers (low, high)
-with low·2^−bits <= value <= high·2^−bits: docs/proofs/exact-noise.md#whole-numbers.
+A real number x is represented in units of 2^−bits. Every function returns integers
+(low, high) with low·2^−bits <= value <= high·2^−bits:
+docs/proofs/exact-noise.md#whole-numbers.
 """
 
 import math
@@ -25,7 +26,7 @@ def rescale(value: int, places: int) -> Bounds:
 def exp(x: int, bits: int) -> Bounds:
     """Return bounds on e^x; ``x`` is in units of 2^−bits and exact.
 
-    Of x − k·log 2 the series is summed at a 64th, and squared six times.
+    The power series is summed at (x − k·log 2)/64, and the sum is squared six times.
     """
     work = bits + GUARD + max(0, x.bit_length() - bits)
     two, above = log_two(work)
@@ -69,7 +70,7 @@ def log_two(bits: int) -> Bounds:
 
 
 def _log_near_one(x: Fraction, bits: int) -> Bounds:
-    """Return bounds on log x for ½ <= x <= 2: twice the series of atanh((x−1)/(x+1))."""
+    """Return bounds on log x = 2·atanh((x−1)/(x+1)) for ½ <= x <= 2, by the series."""
     ratio = (x - 1) / (x + 1)
     square = ratio * ratio
     power = abs((ratio.numerator << bits) // ratio.denominator)
@@ -93,7 +94,7 @@ def inverse_root_two_pi(bits: int) -> Bounds:
 
 
 def _pi(bits: int) -> Bounds:
-    """Return bounds on π = 16·arctan(1/5) − 4·arctan(1/239), after Machin."""
+    """Return bounds on π = 16·arctan(1/5) − 4·arctan(1/239) (Machin)."""
     fifth, slack_of_fifth = _arctan_of_inverse(5, bits)
     rest, slack_of_rest = _arctan_of_inverse(239, bits)
     total = 16 * fifth - 4 * rest
@@ -102,7 +103,7 @@ def _pi(bits: int) -> Bounds:
 
 
 def _arctan_of_inverse(whole: int, bits: int) -> tuple[int, int]:
-    """Return arctan(1/whole) and how far from it the sum may be."""
+    """Return arctan(1/whole) and a bound on the error, in units of 2^−bits."""
     power = (1 << bits) // whole
     total = count = 0
     while power:

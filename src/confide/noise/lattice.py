@@ -1,7 +1,7 @@
-"""Sums of a centre and real-valued noise, rounded to a public lattice without error.
+"""Sums of a centre and real-valued noise, rounded exactly to a public lattice.
 
-The result is the lattice point next to the exact sum, whatever doubles would have made of
-it: docs/proofs/exact-noise.md#rounding.
+The result is the lattice point nearest to the exact sum, without any error of arithmetic in
+doubles: docs/proofs/exact-noise.md#rounding.
 """
 
 import math
@@ -16,28 +16,28 @@ from confide.errors import InvalidParameter
 from confide.noise.real_vector import RealVector
 
 FARTHEST = 2.0**53
-"""Beyond ± this many steps of the lattice all numbers become the last point."""
+"""The largest size of a lattice point, in steps; sums beyond it are clipped."""
 FINEST = 2.0**-40
 USUAL = 30
-NOT_FINITE = "a centre of noise must be finite: this is a bug in confide"
+NOT_FINITE = "a number that receives noise must be finite: this is a bug in confide"
 
 
 def grid_of(scale: float, bits: int = USUAL) -> float:
-    """Return the power of two between scale·2^−bits and half of it."""
+    """Return the largest power of two that is at most scale·2^−bits."""
     return math.ldexp(0.5, math.frexp(scale)[1] - bits)
 
 
 def grid_for(scale: float, reach: float) -> float:
-    """Return a step for noise of a scale that lets the lattice reach this far from 0.
+    """Return a lattice step for noise of a given scale, so that points extend to ``reach``.
 
-    Where no step within the scale does, it is the largest that is.
+    The step never exceeds the scale, even if the lattice then ends before ``reach``.
     """
     wide = math.ldexp(1.0, math.frexp(reach / FARTHEST)[1])
     return max(grid_of(scale), min(wide, grid_of(scale, 0)))
 
 
 def check_grid(grid: float, scale: float) -> None:
-    """Reject steps that are not powers of two, coarser than the noise or far too fine."""
+    """Raise an error if a step is no power of two, or too coarse or fine for the noise."""
     if not (0 < grid < math.inf and math.frexp(grid)[0] == 0.5):
         raise InvalidParameter("grid", "a positive power of two", grid)
     if not FINEST * scale <= grid <= scale:
@@ -50,19 +50,20 @@ def check_grid(grid: float, scale: float) -> None:
 
 
 def round_sum(centre: Array, noise: RealVector, grid: float) -> Array:
-    """Return the point of grid·ℤⁿ next to centre + noise, of every coordinate.
+    """Round centre + noise to the nearest point of grid·ℤⁿ.
 
-    Half-way points go up. Beyond ±2⁵³ steps it is the outermost point; zero has no sign.
+    Ties are rounded up. Coordinates are clipped to ±2⁵³ steps, and zeros are +0.0.
     """
     return LatticeNoise.of(noise, grid).add(centre)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class LatticeNoise:
-    """Noise and a lattice, prepared for sums that are rounded as `round_sum` says.
+    """Noise and a lattice, prepared for repeated sums that are rounded as in `round_sum`.
 
-    ``steps`` are doubles near the noise, in steps of the lattice; they decide whatever is
-    nearer to a lattice point than ``room``. Slices begin at ``start``.
+    ``steps`` are doubles near the noise, in units of the lattice step. They suffice to
+    round every sum that is closer to a lattice point than ``room``. A slice begins at
+    coordinate ``start`` of the noise.
     """
 
     noise: RealVector
@@ -82,7 +83,7 @@ class LatticeNoise:
         return LatticeNoise(self.noise, self.grid, self.steps[part], self.room[part], start)
 
     def add(self, centre: Array) -> Array:
-        """Return the lattice point next to centre + noise."""
+        """Return the lattice point nearest to centre + noise."""
         flat = np.ravel(centre)
         with np.errstate(over="ignore", invalid="ignore"):
             offset = flat / self.grid
@@ -103,7 +104,7 @@ class LatticeNoise:
         return whole.reshape(np.shape(centre))
 
     def _decide(self, centre: Array, whole: Array, open_places: list[int]) -> None:
-        """Decide from intervals what doubles leave open."""
+        """Round sums that doubles cannot decide, with exact intervals."""
         if not np.isfinite(centre).all():
             raise FloatingPointError(NOT_FINITE)
         for index in open_places:
@@ -112,7 +113,7 @@ class LatticeNoise:
 
 
 def filter_radii(noise: RealVector, grid: float) -> Array:
-    """Return how far sums in doubles may be from the exact ones, in steps."""
+    """Return bounds on the errors of sums in doubles, in lattice steps."""
     radii = np.abs(noise.values) / grid
     radii += 1.0
     radii *= 2.0**-52
@@ -121,7 +122,7 @@ def filter_radii(noise: RealVector, grid: float) -> Array:
 
 
 def _nearest(centre: float, noise: RealVector, index: int, grid: float) -> float:
-    """Return the step of the lattice next to centre + noise, from intervals."""
+    """Return centre + noise in lattice steps, rounded with exact intervals."""
     exact, step, last = Fraction(centre), Fraction(grid), int(FARTHEST)
     for level in count():
         ends = noise.enclose(index, level)
@@ -144,10 +145,10 @@ class Approximation:
 
 
 def approximate(noise: RealVector, tolerance: float) -> Approximation:
-    """Return doubles within ``tolerance`` of the noise, for every vector it may be.
+    """Return doubles whose distance from the noise vector is at most ``tolerance``.
 
-    ``rest`` is zero unless doubles are too coarse for the tolerance so far out; then it
-    holds the digits that they lack.
+    ``rest`` is zero unless single doubles are too coarse for the tolerance. It then holds
+    the missing digits.
     """
     if not 0 < tolerance < math.inf:
         raise InvalidParameter("tolerance", "a positive number", tolerance)
@@ -163,7 +164,7 @@ def approximate(noise: RealVector, tolerance: float) -> Approximation:
 
 
 def _remainder(noise: RealVector, index: int, width: Fraction) -> tuple[float, float]:
-    """Return the remainder that a double lacks, and a bound on their joint error."""
+    """Return a correction to a double, and a bound on the error that is then left."""
     for level in count():
         low, high = noise.enclose(index, level)
         if high - low <= width:
@@ -175,7 +176,7 @@ def _remainder(noise: RealVector, index: int, width: Fraction) -> tuple[float, f
 
 
 def _norm_above(radii: Array) -> float:
-    """Return a bound on the length of a vector of fewer than 2³⁰ positive numbers."""
+    """Return an upper bound on the norm of a vector of fewer than 2³⁰ positive numbers."""
     largest = float(radii.max(initial=0.0))
     if largest == 0.0:
         return 0.0

@@ -1,4 +1,4 @@
-"""What every kind of noise offers."""
+"""The interface of noise distributions."""
 
 from typing import ClassVar, Protocol
 
@@ -8,11 +8,11 @@ from confide.noise.real_vector import RealVector
 
 
 class Noise(Protocol):
-    """A distribution over vectors with a public scale: what every kind of noise offers.
+    """A noise distribution over vectors, with a public scale.
 
     Examples
     --------
-    Every kind answers the same questions, here for the standard deviation at a scale of 2:
+    All noise distributions have the same methods, such as the standard deviation:
 
     >>> from confide.noise import NOISES
     >>> [round(NOISES[kind](2.0).deviation(1), 2) for kind in sorted(NOISES)]
@@ -23,13 +23,13 @@ class Noise(Protocol):
 
     @property
     def scale(self) -> float:
-        """The number that a release publishes: a scale, or a standard deviation."""
+        """The scale or standard deviation, which is published with a release."""
         ...
 
     def sample(
         self, dimension: int, entropy: Entropy, stretch: float | Array = 1.0
     ) -> RealVector:
-        """Draw one vector of real numbers from the distribution in the theorems.
+        """Draw one vector of real numbers, exactly from the distribution in the theorems.
 
         Parameters
         ----------
@@ -38,17 +38,17 @@ class Noise(Protocol):
         entropy : Entropy
             The source of randomness.
         stretch : float or array, default 1.0
-            Factors of the scale, one for all coordinates or one for each.
+            Factors of the scale, one for all coordinates or one per coordinate.
 
         Returns
         -------
         RealVector
-            Numbers that are known as closely as they are asked for.
+            Numbers that can be computed to any precision.
         """
         ...
 
     def draw(self, dimension: int, entropy: Entropy) -> Array:
-        """Draw one vector in doubles: for simulations, not private.
+        """Draw one vector in doubles for simulations, which is not private.
 
         Parameters
         ----------
@@ -65,7 +65,7 @@ class Noise(Protocol):
         ...
 
     def expected_norm(self, dimension: int) -> float:
-        """Return the mean Euclidean length, or a bound just above it.
+        """Return the mean Euclidean norm, or an upper bound close to it.
 
         Parameters
         ----------
@@ -75,7 +75,7 @@ class Noise(Protocol):
         Returns
         -------
         float
-            The length, in units of what the noise is added to.
+            The norm, in units of the quantity that receives the noise.
         """
         ...
 
@@ -96,9 +96,9 @@ class Noise(Protocol):
 
 
 class RoundNoise(Noise, Protocol):
-    """A noise whose density depends on the length alone, such as `Gaussian`.
+    """A noise distribution whose density depends only on the norm, such as `Gaussian`.
 
-    ``reach`` is the number of scales from 0 that a coordinate hardly ever exceeds.
+    ``reach`` is a multiple of the scale that a coordinate almost never exceeds.
 
     Examples
     --------
@@ -115,22 +115,22 @@ class RoundNoise(Noise, Protocol):
         Parameters
         ----------
         value : float
-            A number.
+            The argument.
 
         Returns
         -------
         float
-            The probability of a smaller number.
+            The probability of a smaller value.
         """
         ...
 
     def draw_above(self, floor: float, dimension: int, entropy: Entropy) -> Array:
-        """Draw a vector whose coordinates all exceed ``floor`` <= 0: not private.
+        """Draw a vector with all coordinates above ``floor`` <= 0, which is not private.
 
         Parameters
         ----------
         floor : float
-            The least value of a coordinate, at most 0.
+            The lower limit of the coordinates, at most 0.
         dimension : int
             The number of coordinates.
         entropy : Entropy
@@ -144,24 +144,24 @@ class RoundNoise(Noise, Protocol):
         ...
 
     def log_density(self, squared_norm: Array, dimension: int) -> Array:
-        """Return the log density at points with given squared lengths.
+        """Return the log density at points with given squared norms.
 
         Parameters
         ----------
         squared_norm : array
-            The squared Euclidean lengths.
+            The squared Euclidean norms.
         dimension : int
             The number of coordinates.
 
         Returns
         -------
         array
-            One logarithm for each length.
+            One log density for each squared norm.
         """
         ...
 
     def variance_mixture(self, dimension: int) -> tuple[Array, Array]:
-        """Return variances over scale² with probabilities, for a mixture of normals.
+        """Return the mixture of normals as variances over scale² and their probabilities.
 
         Parameters
         ----------
@@ -176,7 +176,7 @@ class RoundNoise(Noise, Protocol):
         ...
 
     def draw_many(self, count: int, dimension: int, entropy: Entropy) -> Array:
-        """Draw vectors in doubles, one in every row: for simulations.
+        """Draw vectors in doubles, one per row, for simulations.
 
         Parameters
         ----------

@@ -1,7 +1,8 @@
-"""Coins by place, the same in every pass over a table: docs/proofs/evaluation.md#coins.
+"""Pseudorandom coins of rows or names, the same in every pass over a table.
 
-A secret key of 256 bits is drawn once. The coin at a place compares 64 bits of
-SHAKE-256, of the key and the place, with the probability of heads.
+A secret key of 256 bits is drawn once. The coin of a row compares 64 bits of SHAKE-256,
+applied to the key and the index of the row, with the probability of heads:
+docs/proofs/evaluation.md#coins.
 """
 
 import hashlib
@@ -16,14 +17,14 @@ from confide.noise.entropy import Entropy
 
 KEY_WORDS = 4
 BLOCK = 4096
-"""The number of places that share one stream of bits."""
+"""The number of consecutive rows that share one stream of bits."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PlaceCoins:
-    """Coins that show heads with a probability of ``limit``·2⁻⁶⁴, by place or by name.
+    """Coins of rows or names that show heads with a probability of ``limit``·2⁻⁶⁴.
 
-    They may be sent to other processes. Make them with `drawn`.
+    Coins are made with `drawn`, and can be sent to other processes.
 
     Parameters
     ----------
@@ -34,7 +35,7 @@ class PlaceCoins:
 
     Examples
     --------
-    A row has the same coin in every pass, so that it always falls into the same part:
+    A row has the same coin in every pass, so it is always assigned to the same sample:
 
     >>> from confide.noise import Entropy, PlaceCoins
     >>> coins = PlaceCoins.drawn(0.25, Entropy.system())
@@ -72,16 +73,16 @@ class PlaceCoins:
         return cls(entropy.words(KEY_WORDS).tobytes(), int(share * 2.0**64))
 
     def heads(self, part: int, start: int, count: int) -> AnyArray:
-        """Return the coins of consecutive places in a part of a table.
+        """Return the coins of consecutive rows in a part of a table.
 
         Parameters
         ----------
         part : int
-            The part of the table.
+            The number of the part.
         start : int
-            The first place.
+            The index of the first row in the part.
         count : int
-            The number of places.
+            The number of rows.
 
         Returns
         -------
@@ -101,7 +102,7 @@ class PlaceCoins:
         Parameters
         ----------
         names : sequence of str
-            Names, such as those of persons.
+            Names, such as identifiers of persons.
 
         Returns
         -------

@@ -1,6 +1,6 @@
-"""Choices by noisy scores and by exponential weights, decided without rounding.
+"""Random choices by noisy scores and by exponential weights, without rounding.
 
-docs/proofs/exact-noise.md#comparison and #weights.
+See docs/proofs/exact-noise.md#comparison and #weights.
 """
 
 import math
@@ -22,14 +22,14 @@ NOT_FINITE = "a random choice needs finite scores: this is a bug in confide"
 HUGE = 2.0**1000
 GUARD = 16
 LOG2_OF_E = 1.4426950408889634 * (1 - 2.0**-49)
-"""Less than log₂ e, so that halvings are never too many."""
+"""A lower bound on log₂ e, so that the number of halvings is never too large."""
 MOST_HALVINGS = 1000
 NEVER = MOST_HALVINGS + 1
 FEW_HALVINGS = 64
 
 
 def largest(scores: Array, count: int, noise: RealVector) -> AnyArray:
-    """Return the places, in rising order, of the largest sums of score and noise.
+    """Return the indices of the largest sums of score and noise, in increasing order.
 
     Sums are compared as real numbers: docs/proofs/exact-noise.md#comparison.
 
@@ -38,23 +38,23 @@ def largest(scores: Array, count: int, noise: RealVector) -> AnyArray:
     scores : array
         The scores, all finite.
     count : int
-        How many places are chosen.
+        The number of indices to return.
     noise : RealVector
         One number for each score.
 
     Returns
     -------
     array of int
-        The places.
+        The indices.
 
     Raises
     ------
     FloatingPointError
-        If a score is not finite, which is a defect of confide.
+        If a score is not finite, which is a bug in confide.
 
     Examples
     --------
-    Noise that is small beside the gaps between scores leaves the order as it was:
+    Noise that is small relative to the gaps between scores does not change their order:
 
     >>> import numpy as np
     >>> from confide.noise import Entropy, Laplace, largest
@@ -73,7 +73,7 @@ def largest(scores: Array, count: int, noise: RealVector) -> AnyArray:
         low, high = sums - radii, sums + radii
     if np.abs(sums).max() > HUGE:
         low, high = np.full(len(sums), -np.inf), np.full(len(sums), np.inf)
-    # The count-th largest of the lower ends, and the next of the upper ends.
+    # The count-th largest lower end, and the upper end of rank count + 1.
     lower = np.partition(low, len(low) - count)[len(low) - count]
     upper = np.partition(high, len(high) - count - 1)[len(high) - count - 1]
     sure = low > upper
@@ -86,7 +86,7 @@ def largest(scores: Array, count: int, noise: RealVector) -> AnyArray:
 
 
 def _refine(scores: Array, wanted: int, noise: RealVector, places: list[int]) -> list[int]:
-    """Return the places of the largest sums among those that doubles leave open."""
+    """Return the indices of the largest sums among those that doubles cannot separate."""
     for level in levels():
         sums = {i: _sum_at(scores, noise, i, level) for i in places}
         chosen = sorted(places, key=lambda i: -sums[i][0])[:wanted]
@@ -102,14 +102,14 @@ def _sum_at(scores: Array, noise: RealVector, index: int, level: int) -> Interva
 
 
 def _apart(sums: Mapping[int, Interval], chosen: list[int]) -> bool:
-    """Whether all chosen intervals lie above all others."""
+    """Return whether all chosen intervals lie above all others."""
     inside = set(chosen)
     others = [high for i, (_, high) in sums.items() if i not in inside]
     return min(sums[i][0] for i in chosen) > max(others)
 
 
 def exponential_coin(exponent: Fraction, entropy: Entropy, halvings: int = 0) -> bool:
-    """Draw True with probability 2^halvings·exp(−exponent), at most 1."""
+    """Return True with probability 2^halvings·exp(−exponent), which is at most 1."""
     if exponent == halvings == 0:
         return True
     coin = Real(0, 1, 0)
@@ -125,11 +125,12 @@ def exponential_coin(exponent: Fraction, entropy: Entropy, halvings: int = 0) ->
 
 
 class ExponentialWeights:
-    """Weights e^power of places, kept up to date while powers change; that of −∞ is 0.
+    """Weights e^power that are updated when powers change; a power of −∞ has weight 0.
 
-    Next to every weight, over that of the largest power of some moment, stands a power of
-    two, 2^−k: not below it and, but for the smallest, about twice as large at most. A place
-    is proposed by 2^−k and kept with the probability that makes up for the difference.
+    Weights are relative to that of the largest power at the last restart. Each weight has
+    an upper bound 2^−k, at most about twice as large except for the smallest weights.
+    An index is proposed with probability proportional to 2^−k, and accepted with the ratio
+    of its weight to 2^−k.
     """
 
     def __init__(self, powers: Array) -> None:
@@ -144,7 +145,7 @@ class ExponentialWeights:
         self._counts = np.bincount(self._halvings, minlength=NEVER + 1)
 
     def _halvings_of(self, powers: Array) -> AnyArray:
-        """Return whole numbers k with 2^−k >= e^(power − top)."""
+        """Return integers k with 2^−k >= e^(power − top)."""
         with np.errstate(over="ignore"):
             gaps = self._top - powers
             gaps *= LOG2_OF_E
@@ -153,7 +154,7 @@ class ExponentialWeights:
         return halvings
 
     def update(self, places: AnyArray, powers: Array) -> None:
-        """Take over other powers at some places, one or more; a place may come twice."""
+        """Set new powers at one or more indices, which may be repeated."""
         self._powers[places] = powers
         if not powers.max() <= self._top:
             self._restart()
@@ -167,7 +168,7 @@ class ExponentialWeights:
             self._counts += np.bincount(after[others], minlength=NEVER + 1)
 
     def draw(self, entropy: Entropy) -> int:
-        """Return a place with a probability in proportion to its weight."""
+        """Draw an index with probability proportional to its weight."""
         if not self._counts[:FEW_HALVINGS].any():
             self._restart()
         kinds = np.flatnonzero(self._counts[:NEVER]).tolist()
@@ -184,16 +185,16 @@ class ExponentialWeights:
 
 
 class SignedWeights:
-    """Weights e^power and e^−power of every place, kept up to date while powers change.
+    """Weights e^power and e^−power of every index, updated when powers change.
 
     Parameters
     ----------
     powers : array
-        One power for each place; it is changed in place by `update`.
+        One power for each index; `update` modifies the array in place.
 
     Examples
     --------
-    A power of −50 all but rules out every other choice than its own place and the sign −1:
+    With a power of −50, its index and the sign −1 are almost certainly chosen:
 
     >>> import numpy as np
     >>> from confide.noise import Entropy, SignedWeights
@@ -207,20 +208,20 @@ class SignedWeights:
         self._sizes = ExponentialWeights(np.abs(powers))
 
     def update(self, places: AnyArray, powers: Array) -> None:
-        """Set new powers at some positions.
+        """Set new powers at some indices.
 
         Parameters
         ----------
         places : array of int
-            One or more places.
+            One or more indices.
         powers : array
-            Their new powers.
+            The new powers at these indices.
         """
         self._powers[places] = powers
         self._sizes.update(places, np.abs(powers))
 
     def draw(self, entropy: Entropy) -> tuple[int, float]:
-        """Draw a place and a sign with a probability proportional to e^(sign·power).
+        """Draw an index and a sign with probability proportional to e^(sign·power).
 
         Parameters
         ----------
@@ -230,7 +231,7 @@ class SignedWeights:
         Returns
         -------
         tuple of int and float
-            The place, and +1 or −1.
+            The index, and +1 or −1.
         """
         while True:
             place = self._sizes.draw(entropy)
@@ -241,7 +242,7 @@ class SignedWeights:
 
 
 def _below(limit: int, entropy: Entropy) -> int:
-    """Draw a whole number from 0 to limit − 1, each exactly as likely as the others."""
+    """Draw an integer from 0 to limit − 1, all with exactly equal probabilities."""
     bits = limit.bit_length()
     while True:
         words = entropy.words(-(-bits // WORD))
@@ -251,19 +252,19 @@ def _below(limit: int, entropy: Entropy) -> int:
 
 
 def choose(powers: Array, entropy: Entropy) -> int:
-    """Choose a place with a probability proportional to exp(power), without rounding.
+    """Choose an index with probability proportional to exp(power), without rounding.
 
     Parameters
     ----------
     powers : array
-        One power for each place; a place with −∞ is never chosen.
+        One power for each index; an index with power −∞ is never chosen.
     entropy : Entropy
         The source of randomness.
 
     Returns
     -------
     int
-        The place.
+        The index.
 
     Examples
     --------
@@ -276,21 +277,21 @@ def choose(powers: Array, entropy: Entropy) -> int:
 
 
 def choose_several(powers: Array, count: int, entropy: Entropy) -> AnyArray:
-    """Choose several different places, one after the other from those that are left.
+    """Choose several distinct indices, one after another from those that remain.
 
     Parameters
     ----------
     powers : array
-        One power for each place; probabilities are proportional to exp(power).
+        One power for each index; probabilities are proportional to exp(power).
     count : int
-        How many places are chosen.
+        The number of indices to choose.
     entropy : Entropy
         The source of randomness.
 
     Returns
     -------
     array of int
-        The places, in rising order.
+        The indices, in increasing order.
 
     Examples
     --------

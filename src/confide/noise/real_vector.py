@@ -1,7 +1,7 @@
-"""Vectors of noise over the real numbers, known as closely as a question needs.
+"""Vectors of real-valued noise, which can be computed to any precision.
 
-Doubles with certified radii answer nearly every question; where they leave it open,
-intervals are narrowed by drawing more bits of the same numbers:
+Doubles with certified error bounds decide almost every comparison or rounding. If they do
+not, intervals are narrowed by drawing more bits of the same numbers:
 docs/proofs/exact-noise.md#real-vectors.
 """
 
@@ -36,19 +36,19 @@ Interval: TypeAlias = tuple[Fraction, Fraction]
 
 
 def check_scale(scale: float) -> None:
-    """Reject noise that would round to nothing, or to infinity."""
+    """Raise an error if noise of this scale could underflow or overflow."""
     if not SMALLEST_SCALE <= scale <= LARGEST_SCALE:
         raise InvalidParameter(
             "scale of the noise",
-            f"from {SMALLEST_SCALE} to {LARGEST_SCALE}, where doubles are fine enough",
+            f"from {SMALLEST_SCALE} to {LARGEST_SCALE}, the range that doubles can handle",
             float(scale),
-            "Choose units of measurement such that the bounds (on rows, targets, "
-            "coefficients) are nearer to 1, and a budget nearer to 1.",
+            "Choose units of measurement in which the bounds (on rows, targets, "
+            "coefficients) are closer to 1, and a privacy budget closer to 1.",
         )
 
 
 class RealVector(Protocol):
-    """Real numbers with doubles that are certain to be near them."""
+    """Real numbers, with doubles near them and certified bounds on the errors."""
 
     @property
     def values(self) -> Array:
@@ -57,7 +57,7 @@ class RealVector(Protocol):
 
     @property
     def radii(self) -> Array:
-        """Bound on the error of each double, with at least a tenth to spare."""
+        """Bounds on the errors of the doubles, with a margin of at least ten percent."""
         ...
 
     @property
@@ -66,17 +66,17 @@ class RealVector(Protocol):
         ...
 
     def __getitem__(self, part: slice) -> "RealVector":
-        """Return some of the numbers, with the scales that they have."""
+        """Return a slice of the numbers, with their scales."""
         ...
 
     def enclose(self, index: int, level: int) -> Interval:
-        """Return an interval that holds a number and shrinks to it as levels grow."""
+        """Return an interval that contains a number, and shrinks as ``level`` grows."""
         ...
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class DoubleVector:
-    """Numbers that are doubles, for noise that is known no more closely.
+    """A noise vector that is known only in doubles, which are treated as exact.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class DoubleVector:
 
     Examples
     --------
-    A new kind of noise can return its doubles, and then they are taken as exact:
+    The interval of a number is the double itself:
 
     >>> import numpy as np
     >>> from confide.noise import DoubleVector
@@ -101,21 +101,21 @@ class DoubleVector:
 
     @property
     def radii(self) -> Array:
-        """Bound on the error of each double: 0."""
+        """Bounds on the errors of the doubles, all 0."""
         return np.zeros(len(self.values))
 
     def __getitem__(self, part: slice) -> "DoubleVector":
         return DoubleVector(self.values[part], self.least_scale)
 
     def enclose(self, index: int, level: int) -> Interval:
-        """Return the number as both ends of an interval.
+        """Return an interval that contains only the number.
 
         Parameters
         ----------
         index : int
-            The place of the number.
+            The index of the number.
         level : int
-            How closely it is asked for; without effect here.
+            The requested precision, which has no effect here.
 
         Returns
         -------
@@ -128,7 +128,7 @@ class DoubleVector:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Draws:
-    """Independent numbers; ``known`` are those that took more random words."""
+    """Independent draws; ``known`` holds those that needed more than one random word."""
 
     stairs: Staircase
     words: AnyArray
@@ -139,7 +139,7 @@ class Draws:
 
     @classmethod
     def of(cls, law: Law, count: int, entropy: Entropy, bits: int = PLACE_BITS) -> "Draws":
-        """Draw numbers; of a word only the first ``bits`` that place it are used."""
+        """Draw numbers, using only the first ``bits`` bits of each position in a box."""
         stairs = staircase(law)
         words = entropy.words(count)
         boxes = (words >> np.uint64(PLACE_BITS)).astype(np.intp)
@@ -157,7 +157,7 @@ class Draws:
         return len(self.words)
 
     def real(self, index: int, level: int) -> Real:
-        """Return a number, refined by ``level`` more random words."""
+        """Return a number, refined by ``level`` further random words."""
         found = self.known.get(index)
         if found is None:
             found = self.stairs.box(int(self.words[index]), self.bits)
@@ -167,13 +167,13 @@ class Draws:
         return found
 
     def enclose(self, index: int, level: int) -> Interval:
-        """Return an interval that holds a number."""
+        """Return an interval that contains a number."""
         real = self.real(index, level)
         low, high = real.ends
         return Fraction(low, 1 << real.shift), Fraction(high, 1 << real.shift)
 
     def total(self, level: int) -> Interval:
-        """Return an interval that contains the sum of all, for positive numbers."""
+        """Return an interval that contains the sum of all numbers, if they are positive."""
         if level:
             return _sum(self.enclose(index, level) for index in range(len(self)))
         plain = np.ones(len(self), dtype=bool)
@@ -204,14 +204,14 @@ def _places(words: AnyArray, bits: int) -> AnyArray:
 
 
 def _exact_sum(numbers: AnyArray) -> int:
-    """Add up fewer than 2³² whole numbers of 64 bits."""
+    """Return the exact sum of fewer than 2³² unsigned 64-bit integers."""
     upper = numbers >> np.uint64(HALF_WORD)
     lower = numbers & np.uint64((1 << HALF_WORD) - 1)
     return (int(upper.sum()) << HALF_WORD) + int(lower.sum())
 
 
 def _exact_dot(widths: AnyArray, places: AnyArray) -> int:
-    """Return Σ width·place for widths below 2³⁸ and places below 2⁵²."""
+    """Return the exact dot product of ``widths`` below 2³⁸ and ``places`` below 2⁵²."""
     upper = places >> np.uint64(HALF_PLACE)
     lower = places & np.uint64((1 << HALF_PLACE) - 1)
     return (_exact_sum(widths * upper) << HALF_PLACE) + _exact_sum(widths * lower)
@@ -219,9 +219,9 @@ def _exact_dot(widths: AnyArray, places: AnyArray) -> int:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class ScaledDraws:
-    """Independent coordinates, each its scale times a number of the law.
+    """Independent coordinates, each a draw times its scale.
 
-    Slices are the same numbers, the first of them at ``start``.
+    A slice shares the draws, and begins at draw number ``start``.
     """
 
     draws: Draws
@@ -233,7 +233,7 @@ class ScaledDraws:
 
     @classmethod
     def of(cls, draws: Draws, scale: float | Array) -> "ScaledDraws":
-        """Multiply by one scale, or by one for every coordinate."""
+        """Multiply draws by a common scale, or by one scale per coordinate."""
         least = _least_scale(scale)
         values = draws.values * scale
         radii = np.abs(values)
@@ -256,14 +256,14 @@ class ScaledDraws:
         )
 
     def enclose(self, index: int, level: int) -> Interval:
-        """Return an interval that holds a coordinate."""
+        """Return an interval that contains a coordinate."""
         low, high = self.draws.enclose(self.start + index, level)
         scale = Fraction(float(_part(self.scale, index)))
         return low * scale, high * scale
 
 
 def _least_scale(scale: float | Array) -> float:
-    """Return the smallest scale, if all of them are fit for doubles."""
+    """Check the range of all scales, and return the smallest one."""
     least = _smallest(scale)
     check_scale(least)
     check_scale(float(np.max(scale)))
@@ -286,7 +286,7 @@ def _part(scale: float | Array, part: slice | int) -> float | Array:
 
 
 def normal(count: int, scale: float | Array, entropy: Entropy) -> ScaledDraws:
-    """Draw independent normals with mean 0 and these standard deviations."""
+    """Draw independent normal numbers with mean 0 and standard deviation ``scale``."""
     return ScaledDraws.of(Draws.of(NORMAL, count, entropy), scale)
 
 
@@ -307,7 +307,10 @@ def gumbel(count: int, scale: float | Array, entropy: Entropy) -> ScaledDraws:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Chi:
-    """The root of twice a sum of exponentials, plus a squared normal for odd degrees."""
+    """A chi variable: √(2Σ Eᵢ), or √(2Σ Eᵢ + N²) for odd degrees of freedom.
+
+    The Eᵢ are exponential and N is normal; all are independent.
+    """
 
     exponentials: Draws
     normals: Draws
@@ -315,7 +318,7 @@ class Chi:
 
     @classmethod
     def of(cls, degrees: int, entropy: Entropy, bits: int = PLACE_BITS) -> "Chi":
-        """Draw the length of a standard normal vector of that dimension."""
+        """Draw the norm of a standard normal vector with ``degrees`` coordinates."""
         return cls(
             Draws.of(EXPONENTIAL, degrees // 2, entropy, bits),
             Draws.of(NORMAL, degrees % 2, entropy, bits),
@@ -323,7 +326,7 @@ class Chi:
         )
 
     def enclose(self, level: int) -> Interval:
-        """Return an interval that holds it."""
+        """Return an interval that contains the variable."""
         if level not in self.found:
             self.found[level] = self._enclose(level)
         return self.found[level]
@@ -346,8 +349,9 @@ class Chi:
 class SphericalDraws:
     """A vector with density proportional to exp(−‖b‖/scale).
 
-    Coordinates are normals times one chi with a degree of freedom more than there are
-    dimensions. Scales of their own stretch the coordinates of such a vector.
+    The coordinates are independent normals times a common chi variable, whose degrees of
+    freedom exceed the dimension by one. If ``scale`` is an array, it multiplies the
+    coordinates of a vector with scale 1.
     """
 
     draws: Draws
@@ -360,7 +364,7 @@ class SphericalDraws:
 
     @classmethod
     def of(cls, draws: Draws, length: Chi, scale: float | Array) -> "SphericalDraws":
-        """Multiply normals by a chi that is independent of them, and by scales."""
+        """Multiply normal draws by an independent chi variable and by the scales."""
         least = _least_scale(scale)
         low, high = length.enclose(0)
         middle = float((low + high) / 2)
@@ -387,7 +391,7 @@ class SphericalDraws:
         )
 
     def enclose(self, index: int, level: int) -> Interval:
-        """Return an interval that holds a coordinate."""
+        """Return an interval that contains a coordinate."""
         scale = Fraction(float(_part(self.scale, index)))
         ends = [
             scale * number * length
@@ -400,6 +404,6 @@ class SphericalDraws:
 def spherical_laplace(
     dimension: int, scale: float | Array, entropy: Entropy
 ) -> SphericalDraws:
-    """Draw a vector with density proportional to exp(−‖b‖), times its scales."""
+    """Draw a vector with density proportional to exp(−‖b‖), and multiply by ``scale``."""
     draws = Draws.of(NORMAL, dimension, entropy)
     return SphericalDraws.of(draws, Chi.of(dimension + 1, entropy), scale)

@@ -1,7 +1,7 @@
-"""Random numbers of repetitions that do not depend on the data.
+"""Data-independent random numbers of repetitions.
 
-Laws whose total is known as closely as needed are drawn by inversion, without rounding:
-docs/proofs/exact-noise.md#inversion.
+Distributions whose normalising constant can be computed to any precision are drawn by
+inversion, without rounding: docs/proofs/exact-noise.md#inversion.
 """
 
 import math
@@ -27,11 +27,11 @@ def invert(
     total: Callable[[int], Bounds],
     entropy: Entropy,
 ) -> int:
-    """Draw a place k = 0, 1, … with a probability in proportion to w(k).
+    """Draw an integer k = 0, 1, … with probability proportional to w(k).
 
-    w(0) = 1 and w(k+1) = w(k)·ratio(k), a numerator and a denominator; ``total`` returns
-    bounds on Σ w(k) in units of 2^−bits. Sums of weights are compared with U times it, U
-    uniform.
+    w(0) = 1 and w(k+1) = w(k)·ratio(k), where ``ratio`` returns a numerator and a
+    denominator. ``total`` returns bounds on Σ w(k) in units of 2^−bits. Partial sums of the
+    weights are compared with U·Σ w(k) for a uniform U.
     """
     uniform = Real(0, 1, 0)
     for _ in levels():
@@ -45,7 +45,7 @@ def invert(
 def _search(
     ratio: Callable[[int], tuple[int, int]], total: Bounds, uniform: Real
 ) -> int | None:
-    """Return the place whose share of the total holds U, or None if bits are missing."""
+    """Return the integer that U selects, or None if more bits of U are needed."""
     bits = uniform.shift + GUARD
     least = uniform.low * total[0] >> uniform.shift
     most = ((uniform.low + 1) * total[1] >> uniform.shift) + 1
@@ -66,26 +66,27 @@ def _search(
 
 @dataclass(frozen=True, slots=True)
 class TruncatedNegativeBinomial:
-    """A random number of runs K, at least 1, with E[x^K] = (g(x)^−η − 1)/(g(1)^−η − 1).
+    """The truncated negative binomial distribution of a number of runs K >= 1.
 
-    Here g(x) = 1 − (1 − γ)x over g(0) = 1.
+    Its generating function is E[x^K] = (g(x)^−η − 1)/(g(1)^−η − 1), g(x) = 1 − (1 − γ)x.
 
     Parameters
     ----------
     shape : float
-        The shape η, 0 or more. 1 is the geometric distribution, and 0, read as a limit, the
-        logarithmic one. A smaller shape costs less privacy, and is more variable.
+        The shape η, 0 or more. η = 1 is the geometric distribution, and the limit η = 0 the
+        logarithmic distribution. With a smaller shape, the number of runs costs less
+        privacy and is more variable.
     gamma : float
         The parameter γ, between 0 and 1; a smaller value means more runs.
 
     Raises
     ------
     InvalidParameter
-        If a parameter is out of its range.
+        If a parameter is out of range.
 
     Examples
     --------
-    A geometric number of runs with a mean of 10 is a single run with a probability of
+    If the number of runs is geometric with a mean of 10, the probability of a single run is
     one tenth:
 
     >>> from confide.noise import TruncatedNegativeBinomial
@@ -105,7 +106,7 @@ class TruncatedNegativeBinomial:
 
     @classmethod
     def of_mean(cls, shape: float, mean: float) -> "TruncatedNegativeBinomial":
-        """Return the distribution of a given shape with the nearest mean to a given one.
+        """Return the distribution with a given shape and mean.
 
         Parameters
         ----------
@@ -122,7 +123,7 @@ class TruncatedNegativeBinomial:
         Raises
         ------
         InvalidParameter
-            If the mean is out of its range.
+            If the mean is out of range.
         """
         if not 1 < mean <= 1e6:
             raise InvalidParameter("mean of the runs", "above 1 and at most 1e6", mean)
@@ -154,7 +155,7 @@ class TruncatedNegativeBinomial:
         Parameters
         ----------
         most : int
-            The largest number of runs in question.
+            The largest number of runs.
 
         Returns
         -------
@@ -166,7 +167,7 @@ class TruncatedNegativeBinomial:
         return self.chance_of_one * np.concatenate([[1.0], np.cumprod(steps)])
 
     def draw(self, entropy: Entropy) -> int:
-        """Draw one number of runs, by inversion, with the exact values of shape and gamma.
+        """Draw one number of runs by inversion, exactly for the given shape and gamma.
 
         Parameters
         ----------

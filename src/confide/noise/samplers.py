@@ -1,8 +1,8 @@
-"""Noise vectors, exact over the real numbers or in doubles.
+"""Noise distributions: exact draws of real numbers, and approximate draws in doubles.
 
-`sample` draws from the distribution that a theorem speaks about; what is published is
-rounded to a public lattice (docs/proofs/exact-noise.md). `draw` draws doubles near such
-numbers: for simulations, and for studies that compare published algorithms.
+`sample` draws from the exact distribution in a theorem; published values are rounded to a
+public lattice (docs/proofs/exact-noise.md). `draw` returns doubles for simulations, and for
+studies that compare published algorithms.
 """
 
 import math
@@ -24,7 +24,7 @@ from confide.noise.truncated import truncated_gaussian, truncated_spherical_lapl
 
 MIXTURE_NODES = 64
 NOISES: Registry[type[Any]] = Registry("noise")
-"""The noises by the names that releases call them."""
+"""Noise distributions by the names that releases use."""
 
 
 @NOISES.register("laplace")
@@ -35,12 +35,12 @@ class Laplace:
     Parameters
     ----------
     scale : float
-        The scale b of the density exp(−\|x\|/b)/(2b), in units of what the noise is added
-        to; public. The standard deviation is √2 times as large.
+        The scale b of the density exp(−\|x\|/b)/(2b), in units of the quantity that
+        receives the noise; public. The standard deviation is √2 times as large.
 
     Examples
     --------
-    Pure privacy with epsilon 0.5 needs noise of scale 2 on a count, which passes 6 with
+    Pure privacy with epsilon 0.5 needs noise of scale 2 on a count, which exceeds 6 with
     a probability of 2.5 percent:
 
     >>> from confide.noise import Laplace
@@ -62,31 +62,31 @@ class Laplace:
         return real_vector.laplace(dimension, self.scale * stretch, entropy)
 
     def largest(self, scores: Array, count: int, entropy: Entropy) -> AnyArray:
-        """Return the places, in rising order, of the largest scores once noise is added.
+        """Return the indices of the largest noisy scores, in increasing order.
 
         Parameters
         ----------
         scores : array
             The scores.
         count : int
-            How many places are returned.
+            The number of indices to return.
         entropy : Entropy
             The source of randomness.
 
         Returns
         -------
         array of int
-            The places.
+            The indices.
         """
         return largest(scores, count, self.sample(len(scores), entropy))
 
     def draw(self, dimension: int, entropy: Entropy) -> Array:
-        """Draw one vector in doubles: not private."""
+        """Draw one vector in doubles, which is not private."""
         size = -np.log(entropy.uniform(dimension))
         return np.asarray(self.scale * entropy.signs(dimension) * size)
 
     def expected_norm(self, dimension: int) -> float:
-        """Return scale·√(2p), which bounds the mean length from above."""
+        """Return scale·√(2p), an upper bound on the mean norm."""
         return self.scale * float(np.sqrt(2 * dimension))
 
     def deviation(self, dimension: int) -> float:
@@ -119,11 +119,11 @@ class SphericalLaplace:
     Parameters
     ----------
     scale : float
-        The scale of the radius, in units of what the noise is added to; public.
+        The scale of the radius, in units of the quantity that receives the noise; public.
 
     Examples
     --------
-    The length grows in proportion to the dimension, unlike that of Gaussian noise:
+    The mean norm is proportional to the dimension, unlike that of Gaussian noise:
 
     >>> from confide.noise import SphericalLaplace
     >>> noise = SphericalLaplace(0.5)
@@ -145,13 +145,13 @@ class SphericalLaplace:
         return real_vector.spherical_laplace(dimension, self.scale * stretch, entropy)
 
     def draw(self, dimension: int, entropy: Entropy) -> Array:
-        """Draw one vector in doubles: not private."""
+        """Draw one vector in doubles, which is not private."""
         direction = entropy.normal(dimension)
         radius = self.scale * entropy.gamma(dimension)
         return direction * (radius / float(np.linalg.norm(direction)))
 
     def expected_norm(self, dimension: int) -> float:
-        """Return p times the scale, the mean length in p dimensions."""
+        """Return p times the scale, the mean norm in p dimensions."""
         return dimension * self.scale
 
     def deviation(self, dimension: int) -> float:
@@ -164,11 +164,11 @@ class SphericalLaplace:
         return float(tail if value < 0 else 1 - tail)
 
     def draw_above(self, floor: float, dimension: int, entropy: Entropy) -> Array:
-        """Draw a vector whose coordinates all exceed ``floor`` <= 0: not private."""
+        """Draw a vector with all coordinates above ``floor`` <= 0, which is not private."""
         return truncated_spherical_laplace(self.scale, floor, dimension, entropy)
 
     def log_density(self, squared_norm: Array, dimension: int) -> Array:
-        """Return the log density at points with these squared lengths."""
+        """Return the log density at points with the given squared norms."""
         log_sphere = (
             np.log(2) + dimension / 2 * np.log(np.pi) - float(gammaln(dimension / 2))
         )
@@ -176,11 +176,11 @@ class SphericalLaplace:
         return np.asarray(-np.sqrt(squared_norm) / self.scale - constant)
 
     def variance_mixture(self, dimension: int) -> tuple[Array, Array]:
-        """Return nodes of Gauss and Laguerre: variances are twice Gamma((p+1)/2)."""
+        """Return Gauss–Laguerre nodes for the variance, 2·Gamma((p+1)/2)."""
         return _gamma_nodes(dimension)
 
     def draw_many(self, count: int, dimension: int, entropy: Entropy) -> Array:
-        """Draw vectors in doubles, one in every row."""
+        """Draw vectors in doubles, one per row."""
         shape = (count, dimension)
         noise = entropy.normal(count * dimension).reshape(shape)
         radius = -np.log(entropy.uniform(count * dimension)).reshape(shape).sum(axis=1)
@@ -196,11 +196,11 @@ class Gaussian:
     Parameters
     ----------
     scale : float
-        The standard deviation, in units of what the noise is added to; public.
+        The standard deviation, in units of the quantity that receives the noise; public.
 
     Examples
     --------
-    A coordinate passes 1.96 standard deviations upwards with a probability of 2.5 percent:
+    A coordinate exceeds 1.96 standard deviations with a probability of 2.5 percent:
 
     >>> from confide.noise import Gaussian
     >>> round(Gaussian(10.0).exceeded(0.025), 1)
@@ -221,11 +221,11 @@ class Gaussian:
         return real_vector.normal(dimension, self.scale * stretch, entropy)
 
     def draw(self, dimension: int, entropy: Entropy) -> Array:
-        """Draw one vector in doubles: not private."""
+        """Draw one vector in doubles, which is not private."""
         return self.scale * entropy.normal(dimension)
 
     def expected_norm(self, dimension: int) -> float:
-        """Return sigma·√p, which bounds the mean length from above."""
+        """Return scale·√p, an upper bound on the mean norm."""
         return self.scale * float(np.sqrt(dimension))
 
     def deviation(self, dimension: int) -> float:
@@ -252,27 +252,27 @@ class Gaussian:
         return float(ndtr(value / self.scale))
 
     def draw_above(self, floor: float, dimension: int, entropy: Entropy) -> Array:
-        """Draw a vector whose coordinates all exceed ``floor`` <= 0: not private."""
+        """Draw a vector with all coordinates above ``floor`` <= 0, which is not private."""
         return truncated_gaussian(self.scale, floor, dimension, entropy)
 
     def log_density(self, squared_norm: Array, dimension: int) -> Array:
-        """Return the log density at points with these squared lengths."""
+        """Return the log density at points with the given squared norms."""
         variance = self.scale**2
         constant = dimension / 2 * np.log(2 * np.pi * variance)
         return np.asarray(-squared_norm / (2 * variance) - constant)
 
     def variance_mixture(self, dimension: int) -> tuple[Array, Array]:
-        """Return the single variance that there is."""
+        """Return a relative variance of 1 with probability 1."""
         return np.ones(1), np.ones(1)
 
     def draw_many(self, count: int, dimension: int, entropy: Entropy) -> Array:
-        """Draw vectors in doubles, one in every row."""
+        """Draw vectors in doubles, one per row."""
         return self.scale * entropy.normal(count * dimension).reshape(count, dimension)
 
 
 @cache
 def _gamma_nodes(dimension: int) -> tuple[Array, Array]:
-    """Return variances and probabilities by Golub and Welsch, without overflow."""
+    """Return variances and probabilities by the Golub–Welsch method, without overflow."""
     order, power = np.arange(MIXTURE_NODES), (dimension - 1) / 2
     beside = np.sqrt(order[1:] * (order[1:] + power))
     nodes, vectors = eigh_tridiagonal(2 * order + power + 1, beside)
@@ -284,7 +284,8 @@ def _gamma_nodes(dimension: int) -> tuple[Array, Array]:
 class Gumbel:
     """Gumbel noise: independent coordinates with distribution function exp(−exp(−x/scale)).
 
-    Added to scores, it makes the largest one a choice by exponential weights.
+    If it is added to scores, the index of the largest sum has the distribution of the
+    exponential mechanism.
 
     Parameters
     ----------
@@ -293,7 +294,7 @@ class Gumbel:
 
     Examples
     --------
-    A score that leads by many scales is chosen in all but negligible cases:
+    A score that leads by many times the scale is almost certainly chosen:
 
     >>> import numpy as np
     >>> from confide.noise import Entropy, Gumbel
@@ -314,32 +315,33 @@ class Gumbel:
         return real_vector.gumbel(dimension, self.scale * stretch, entropy)
 
     def largest(self, scores: Array, count: int, entropy: Entropy) -> AnyArray:
-        """Return the places, in rising order, of the largest scores once noise is added.
+        """Return the indices of the largest noisy scores, in increasing order.
 
-        These are choices by exponential weights, each from the places that are left.
+        The indices are distributed like successive draws with exponential weights, without
+        replacement.
 
         Parameters
         ----------
         scores : array
             The scores.
         count : int
-            How many places are returned.
+            The number of indices to return.
         entropy : Entropy
             The source of randomness.
 
         Returns
         -------
         array of int
-            The places.
+            The indices.
         """
         return choose_several(scores / self.scale, count, entropy)
 
     def draw(self, dimension: int, entropy: Entropy) -> Array:
-        """Draw one vector in doubles, −scale·log E with E exponential: not private."""
+        """Draw −scale·log E in doubles, with E exponential; it is not private."""
         return -self.scale * np.log(-np.log1p(-entropy.uniform(dimension)))
 
     def expected_norm(self, dimension: int) -> float:
-        """Return scale·√(p·(π²/6 + γ²)), which bounds the mean length from above."""
+        """Return scale·√(p·(π²/6 + γ²)), an upper bound on the mean norm."""
         return self.scale * math.sqrt(dimension * (math.pi**2 / 6 + np.euler_gamma**2))
 
     def deviation(self, dimension: int) -> float:

@@ -1,8 +1,8 @@
-"""Exact draws from log-concave densities: boxes of equal mass, and the rest.
+"""Exact draws from log-concave densities, with boxes of equal mass below the density.
 
-A box is chosen by the first bits of a word, and a place in it by bits that follow, as
-many as a question needs. What lies above the boxes and beyond them is drawn by rejection,
-decided in whole numbers: docs/proofs/exact-noise.md#staircase.
+The first bits of a word choose a box, and further bits a position in it, to any precision.
+The mass above the boxes and in the tails is drawn by rejection sampling in integer
+arithmetic: docs/proofs/exact-noise.md#staircase.
 """
 
 from bisect import bisect_right
@@ -25,14 +25,14 @@ UNIT_BITS = 32
 """Boxes begin and end at multiples of 2⁻³²."""
 EDGE_BITS = 80
 STEEPEST = 0.5
-"""Boxes end where the logarithm of the density falls by more than this within one."""
+"""No boxes are placed where the log density falls by more than this within one box."""
 MARGIN = 2.0**-16
 GUARD_BITS = 32
 
 
 @dataclass(slots=True, repr=False)
 class Real:
-    """The real number (low + width·U)·2^−shift, of which U is uniform and not drawn yet."""
+    """The real number (low + width·U)·2^−shift, with a uniform U that is not yet drawn."""
 
     low: int
     width: int
@@ -48,38 +48,38 @@ class Real:
 
     @property
     def value(self) -> float:
-        """The double next to the middle of the interval that holds it."""
+        """The double nearest to the middle of the interval that contains the number."""
         return (2 * self.low + self.width) / (2 << self.shift)
 
     @property
     def ends(self) -> tuple[int, int]:
-        """Both ends of the interval that holds it, in units of 2^−shift."""
+        """Both ends of the interval that contains the number, in units of 2^−shift."""
         other = self.low + self.width
         return min(self.low, other), max(self.low, other)
 
     def affine(self, start: int, width: int) -> "Real":
-        """Return start + width times it; both are in units of 2^−UNIT_BITS."""
+        """Return start + width·number, with start and width in units of 2^−UNIT_BITS."""
         low = (start << self.shift) + width * self.low
         return Real(low, width * self.width, self.shift + UNIT_BITS)
 
 
 class Law(Protocol):
-    """A density constant·exp(−V) with V convex and least at 0."""
+    """A log-concave density constant·exp(−V), with V convex and smallest at 0."""
 
     def __hash__(self) -> int: ...
 
     @property
     def sides(self) -> tuple[int, ...]:
-        """The sides of 0 on which it lives."""
+        """The sides of 0 on which the density is positive: 1, −1 or both."""
         ...
 
     @property
     def symmetric(self) -> bool:
-        """Whether both sides are alike."""
+        """Whether a second side is the mirror image of the first."""
         ...
 
     def constant(self, bits: int) -> Bounds:
-        """Return bounds on the constant."""
+        """Return bounds on the constant factor."""
         ...
 
     def exponent(self, x: int, shift: int, bits: int) -> Bounds:
@@ -93,7 +93,7 @@ class Law(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Normal:
-    """exp(−x²/2)/√(2π)."""
+    """The standard normal density, exp(−x²/2)/√(2π)."""
 
     sides: tuple[int, ...] = (1, -1)
     symmetric: bool = True
@@ -113,13 +113,13 @@ class Normal:
 
 @dataclass(frozen=True, slots=True)
 class Exponential:
-    """exp(−x) for x > 0."""
+    """The exponential density exp(−x), x > 0, or the Laplace density on both sides."""
 
     sides: tuple[int, ...] = (1,)
     symmetric: bool = True
 
     def constant(self, bits: int) -> Bounds:
-        """Return one over the number of sides."""
+        """Return 1 divided by the number of sides."""
         return rescale(1, bits + 1 - len(self.sides))
 
     def exponent(self, x: int, shift: int, bits: int) -> Bounds:
@@ -133,7 +133,7 @@ class Exponential:
 
 @dataclass(frozen=True, slots=True)
 class GumbelLaw:
-    """exp(−x − exp(−x))."""
+    """The Gumbel density, exp(−x − exp(−x))."""
 
     sides: tuple[int, ...] = (1, -1)
     symmetric: bool = False
@@ -165,11 +165,11 @@ GUMBEL = GumbelLaw()
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """What a box leaves of the density above it, or a tail.
+    """The part of the density above a box, or a tail.
 
-    Points are start + width·y in units of 2^−UNIT_BITS, with y uniform above a box and
-    exponential in a tail. ``weight`` is the mass of the proposal in units of 2⁻⁶⁴ and
-    ``box`` the mass of the box in the same units.
+    Proposed points are start + width·y in units of 2^−UNIT_BITS, with y uniform above a
+    box and exponential in a tail. ``weight`` is the mass of the proposal and ``box`` that
+    of the box, both in units of 2⁻⁶⁴.
     """
 
     start: int
@@ -181,7 +181,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Staircase:
-    """The boxes of a distribution and the pieces that they leave."""
+    """The boxes below a density, and the remaining pieces of the density."""
 
     law: Law
     starts: Array
@@ -191,7 +191,7 @@ class Staircase:
     boxes: int
 
     def box(self, word: int, bits: int = PLACE_BITS) -> Real:
-        """Return the number that a word denotes; ``bits`` of its place are used."""
+        """Return the number in a box that a word encodes, using ``bits`` position bits."""
         piece = self.pieces[word >> PLACE_BITS]
         place = (word & ((1 << PLACE_BITS) - 1)) >> (PLACE_BITS - bits)
         return Real(
@@ -206,7 +206,7 @@ class Staircase:
         return self.draw_remainder(entropy)
 
     def draw_remainder(self, entropy: Entropy) -> Real:
-        """Draw one number from what lies above the boxes and beyond them."""
+        """Draw one number from the mass above the boxes and in the tails."""
         while True:
             piece = self.pieces[
                 bisect_right(self.weights, _below(self.weights[-1], entropy))
@@ -220,11 +220,11 @@ class Staircase:
                 return place.affine(piece.start, piece.width)
 
     def _accepts(self, piece: Piece, place: Real, entropy: Entropy) -> bool:
-        """Decide by a coin whether a proposal is below the density.
+        """Return whether a proposed point is accepted.
 
         A uniform V is compared with the ratio of the density to that of the proposal:
-        V·weight + box with 2⁶⁴·width·density(x), times e^y in a tail. Both bits and
-        precision grow until it is decided.
+        V·weight + box with 2⁶⁴·width·density(x), times e^y in a tail. Bits are added to V
+        and y until the comparison is certain.
         """
         coin = Real(0, 1, 0)
         while True:
@@ -243,7 +243,7 @@ class Staircase:
             place.reveal(entropy)
 
     def _target(self, piece: Piece, shift: int, y: int, bits: int) -> Bounds:
-        """Return bounds on |width|·density(x), times e^y in a tail: it falls as y grows.
+        """Return bounds on |width|·density(x), times e^y in a tail, which decreases in y.
 
         The units are 2^−(UNIT_BITS + bits).
         """
@@ -257,7 +257,7 @@ class Staircase:
 
 
 def _below(limit: int, entropy: Entropy) -> int:
-    """Draw a whole number from 0 to limit − 1."""
+    """Draw an integer from 0 to limit − 1, all with equal probabilities."""
     fair = 2**WORD - 2**WORD % limit
     while (word := int(entropy.words(1)[0])) >= fair:
         pass
@@ -266,7 +266,7 @@ def _below(limit: int, entropy: Entropy) -> int:
 
 @cache
 def staircase(law: Law) -> Staircase:
-    """Return the boxes of a law."""
+    """Compute the boxes and the remaining pieces of a density."""
     boxes: list[Piece] = []
     tails: list[Piece] = []
     for side in law.sides:
@@ -286,10 +286,10 @@ def _mirror(box: Piece) -> Piece:
 
 
 def _boxes(law: Law, side: int) -> list[Piece]:
-    """Lay boxes of mass 2^−BOX_BITS next to each other, from 0 outwards.
+    """Place adjacent boxes of mass 2^−BOX_BITS, from 0 outwards.
 
-    Widths are guessed from the last two and checked; a wrong guess is corrected by Newton's
-    rule. Wider boxes than need be are lower, and as valid.
+    A width is extrapolated from the last two and checked; if it is too small, it is
+    corrected by Newton's method. A box that is wider than necessary is lower, and is valid.
     """
     area, mass = 1 << (UNIT_BITS + EDGE_BITS - BOX_BITS), 1 << PLACE_BITS
     found: list[Piece] = []
@@ -314,7 +314,7 @@ def _boxes(law: Law, side: int) -> list[Piece]:
 
 
 def _tail(law: Law, start: int, side: int) -> Piece:
-    """Propose an exponential that touches the density where the boxes end."""
+    """Return a tail, whose exponential proposal touches the density at ``start``."""
     slope = law.slope(start, UNIT_BITS, EDGE_BITS)[0]
     width = -((-1 << (UNIT_BITS + EDGE_BITS)) // slope)
     mass = rescale(width * _height(law, start)[1], WORD - UNIT_BITS - EDGE_BITS)[1]
@@ -327,9 +327,9 @@ def _height(law: Law, x: int) -> Bounds:
 
 
 def density(law: Law, exponent: Bounds, bits: int) -> Bounds:
-    """Return bounds on the density where its exponent lies between bounds.
+    """Return bounds on the density, given bounds on its exponent.
 
-    Where these are next to each other, e^y <= 1 + 2y for y <= 1 spares an exponential.
+    If the given bounds are close, e^y <= 1 + 2y for y <= 1 avoids a second exponential.
     """
     (low, high), (least, most) = exponent, law.constant(bits)
     below, above = fixed_point.exp(-high, bits)

@@ -1,7 +1,7 @@
-"""Coins, orders, groups and random subsets with exactly the probabilities that they name.
+"""Random coins, permutations, groups and subsets with exact probabilities.
 
-docs/proofs/exact-noise.md#coins. Streams of subsets are endless; what they yield is valid
-until the next one is asked for.
+See docs/proofs/exact-noise.md#coins. Iterators of subsets are endless, and each subset is
+valid only until the next one is drawn.
 """
 
 import math
@@ -25,7 +25,7 @@ LARGEST_MEAN = 2**62
 
 
 def coins(rate: Fraction | float, count: int, entropy: Entropy) -> AnyArray:
-    """Toss coins that show heads with probability ``rate``, from 0 to 1, exactly.
+    """Toss coins that show heads with a probability of exactly ``rate``, from 0 to 1.
 
     The bits of a uniform number are compared with those of the rate.
     """
@@ -43,14 +43,14 @@ def coins(rate: Fraction | float, count: int, entropy: Entropy) -> AnyArray:
 
 
 def shuffle(count: int, entropy: Entropy) -> AnyArray:
-    """Return the places 0, …, count − 1 in random order, each order equally likely.
+    """Return the integers 0, …, count − 1 in random order, every order equally likely.
 
-    They are sorted by random words; should two be the same, all are drawn again.
+    The integers are sorted by random words. If two words are equal, all are drawn again.
 
     Parameters
     ----------
     count : int
-        The number of places.
+        The number of integers.
     entropy : Entropy
         The source of randomness.
 
@@ -61,7 +61,7 @@ def shuffle(count: int, entropy: Entropy) -> AnyArray:
 
     Examples
     --------
-    A shuffle loses nothing: sorted again, it is the sequence that it came from.
+    The result is a permutation, so sorting it restores the original order:
 
     >>> from confide.noise import Entropy, shuffle
     >>> sorted(shuffle(5, Entropy.system()).tolist())
@@ -76,12 +76,12 @@ def shuffle(count: int, entropy: Entropy) -> AnyArray:
 
 
 def assign_groups(count: int, groups: int, entropy: Entropy) -> AnyArray:
-    """Assign each place to a group, independently and with equal probabilities.
+    """Assign each item to a group, independently and with equal probabilities.
 
     Parameters
     ----------
     count : int
-        The number of places.
+        The number of items.
     groups : int
         The number of groups.
     entropy : Entropy
@@ -90,7 +90,7 @@ def assign_groups(count: int, groups: int, entropy: Entropy) -> AnyArray:
     Returns
     -------
     array
-        A group from 0 to ``groups`` − 1 for each place.
+        A group from 0 to ``groups`` − 1 for each item.
 
     Examples
     --------
@@ -103,25 +103,25 @@ def assign_groups(count: int, groups: int, entropy: Entropy) -> AnyArray:
 
 
 def fixed_size_subsets(count: int, size: int, entropy: Entropy) -> Iterator[AnyArray]:
-    """Yield independent subsets of ``size`` places out of ``count``, all equally likely.
+    """Yield independent subsets of ``size`` indices out of ``count``, all equally likely.
 
-    Positions are drawn with replacement until enough different ones are found: by
-    symmetry all sets are equally likely. If more than half are needed, the places that
-    are left out are drawn instead.
+    Indices are drawn with replacement until enough distinct ones are found; by symmetry,
+    all subsets are equally likely. If a subset has more than half of the indices, those
+    outside it are drawn instead.
 
     Parameters
     ----------
     count : int
-        The number of places.
+        The number of indices.
     size : int
-        The number of places in each subset.
+        The number of indices in each subset.
     entropy : Entropy
         The source of randomness.
 
     Yields
     ------
     array
-        The places of a subset; valid until the next one is drawn.
+        The indices of a subset; valid until the next one is drawn.
 
     Examples
     --------
@@ -138,7 +138,7 @@ def fixed_size_subsets(count: int, size: int, entropy: Entropy) -> Iterator[AnyA
     while True:
         chosen = next(pool)
         while True:
-            # Of equal places the one that was written last stays.
+            # Among equal indices, the last one written is kept.
             last[chosen] = turn[: len(chosen)]
             chosen = chosen[last[chosen] == turn[: len(chosen)]]
             if len(chosen) == few:
@@ -149,31 +149,31 @@ def fixed_size_subsets(count: int, size: int, entropy: Entropy) -> Iterator[AnyA
 
 
 def _pool(count: int, size: int, entropy: Entropy) -> Iterator[AnyArray]:
-    """Yield places with replacement, ``size`` of them at a time."""
+    """Yield arrays of ``size`` indices drawn with replacement."""
     at_once = max(1, DRAWN_AT_ONCE // max(1, size))
     while True:
         yield from entropy.below(count, at_once * size).reshape(at_once, size)
 
 
 def poisson_subsets(count: int, rate: Fraction, entropy: Entropy) -> Iterator[AnyArray]:
-    """Yield independent subsets that hold every place with probability ``rate``.
+    """Yield independent subsets that contain each index with probability ``rate``.
 
-    The places of many subsets form one long line of coins; from one head to the next it is
-    a geometric number of steps.
+    Each index has one coin per subset. The coins of many subsets form one long sequence, in
+    which the gaps between heads are geometric.
 
     Parameters
     ----------
     count : int
-        The number of places.
+        The number of indices.
     rate : Fraction
-        The probability of each place, above 0 and below 1; exact.
+        The exact probability of each index, above 0 and below 1.
     entropy : Entropy
         The source of randomness.
 
     Yields
     ------
     array
-        The places of a subset; valid until the next one is drawn.
+        The indices of a subset; valid until the next one is drawn.
 
     Raises
     ------
@@ -210,9 +210,10 @@ def poisson_subsets(count: int, rate: Fraction, entropy: Entropy) -> Iterator[An
 
 
 def geometric(rate: Fraction, count: int, most: int, entropy: Entropy) -> AnyArray:
-    """Draw how many tails come before a head, ``most`` at most.
+    """Draw numbers of tails before the first head, each replaced by ``most`` if larger.
 
-    It is the whole part of E/λ, with E exponential and λ = −log(1 − rate).
+    The number of tails is the integer part of E/λ, with E exponential and
+    λ = −log(1 − rate).
     """
     draws = Draws.of(EXPONENTIAL, count, entropy)
     low, high = _inverse_rate(rate, 0)

@@ -1,4 +1,4 @@
-"""Symmetric matrices of noise."""
+"""Symmetric noise matrices."""
 
 import math
 
@@ -7,7 +7,7 @@ import numpy as np
 from confide._types import Array
 
 ABOVE = 1 + 2.0**-50
-"""What rounds a scale up: more than the products that make it lose."""
+"""A factor that rounds a scale up, by more than the rounding errors in computing it."""
 HALF_ROOT = math.sqrt(0.5) * ABOVE
 
 
@@ -17,10 +17,10 @@ def degrees_of_freedom(size: int) -> int:
 
 
 def symmetric_stretch(size: int) -> Array:
-    """Return by what noise on the entries on and above a diagonal is stretched.
+    """Return the relative noise scales of the entries on and above the diagonal.
 
-    Entries off the diagonal count twice: their noise is 1/√2 of that of coordinates in
-    which the Frobenius norm is a length, or a little more where doubles round.
+    The Frobenius norm counts entries off the diagonal twice, so their noise scale is 1/√2
+    of that of the diagonal entries, rounded up.
     """
     row, column = np.triu_indices(size)
     return np.where(row == column, 1.0, HALF_ROOT)

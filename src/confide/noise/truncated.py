@@ -1,4 +1,4 @@
-"""Truncated noise of published studies; it is not private."""
+"""Truncated noise distributions from published studies, which are not private."""
 
 import numpy as np
 from scipy.special import log_ndtr, ndtr, ndtri
@@ -13,15 +13,15 @@ def truncated_gaussian(
 ) -> Array:
     """Draw a Gaussian vector conditioned on every coordinate exceeding ``floor`` <= 0.
 
-    It is not a private perturbation: the shift by one record leaves its support. It exists
-    to reproduce published work that used it.
+    This perturbation is not private, because a change of one record shifts its support. It
+    serves only to reproduce published work.
 
     Parameters
     ----------
     scale : float
         The standard deviation before truncation.
     floor : float
-        The least value of a coordinate, at most 0.
+        The lower limit of the coordinates, at most 0.
     dimension : int
         The number of coordinates.
     entropy : Entropy
@@ -50,17 +50,17 @@ def truncated_spherical_laplace(
 ) -> Array:
     """Draw a spherical Laplace vector with every coordinate above ``floor`` <= 0.
 
-    A spherical Laplace is a Gaussian whose variance is Gamma((p+1)/2, 2·scale²). Given
-    the variance the coordinates are independent, so the condition only tilts the
-    distribution of the variance, which is inverted on a fine grid. Not a private
-    perturbation; see `truncated_gaussian`.
+    A spherical Laplace vector is Gaussian with a random variance that is distributed as
+    Gamma((p+1)/2, 2·scale²). Given the variance, the coordinates are independent, so the
+    condition only reweights the distribution of the variance, which is inverted on a fine
+    grid. The perturbation is not private; see `truncated_gaussian`.
 
     Parameters
     ----------
     scale : float
         The scale before truncation.
     floor : float
-        The least value of a coordinate, at most 0.
+        The lower limit of the coordinates, at most 0.
     dimension : int
         The number of coordinates.
     entropy : Entropy

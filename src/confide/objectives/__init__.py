@@ -1,4 +1,4 @@
-"""Losses, penalties, constraints and the objective they make up; all of it public."""
+"""Losses, penalties, constraints, and the objective that combines them; all public."""
 
 from confide._registry import Registry
 from confide.objectives.constraints import (

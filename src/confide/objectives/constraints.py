@@ -16,7 +16,7 @@ class Constraint(Protocol):
 
     Examples
     --------
-    Projection leaves alone what is inside, and moves the rest to the nearest point:
+    Points inside a set are unchanged, and others are moved to the nearest point of it:
 
     >>> import numpy as np
     >>> from confide.objectives import Box, L2Ball
@@ -35,12 +35,12 @@ class Constraint(Protocol):
         Returns
         -------
         array
-            The point.
+            The projection.
         """
         ...
 
     def radius(self, dimension: int) -> float:
-        """Return the largest Euclidean length in the set.
+        """Return the largest Euclidean norm in the set.
 
         Parameters
         ----------
@@ -61,7 +61,7 @@ CONSTRAINTS: Registry[type[Any]] = Registry("constraint")
 @CONSTRAINTS.register("l2-ball")
 @dataclass(frozen=True, slots=True)
 class L2Ball:
-    """A ball, ‖θ‖₂ <= size.
+    """A Euclidean ball, ‖θ‖₂ <= size.
 
     Parameters
     ----------
@@ -83,19 +83,19 @@ class L2Ball:
         _check_size(self.size)
 
     def project(self, theta: Array) -> Array:
-        """Shorten the vector where it is too long."""
+        """Rescale vectors outside the ball to its surface."""
         length = float(np.linalg.norm(theta))
         return theta if length <= self.size else theta * (self.size / length)
 
     def radius(self, dimension: int) -> float:
-        """Return the size."""
+        """Return the radius of the ball."""
         return self.size
 
 
 @CONSTRAINTS.register("l1-ball")
 @dataclass(frozen=True, slots=True)
 class L1Ball:
-    """A cross-polytope, ‖θ‖₁ <= size; projections have few coefficients that are not 0.
+    """An L1 ball (cross-polytope), ‖θ‖₁ <= size; projections onto it are sparse.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class L1Ball:
         _check_size(self.size)
 
     def project(self, theta: Array) -> Array:
-        """Soft-threshold by the level that brings the sum down to the size."""
+        """Soft-threshold by the lowest level that gives a point in the ball."""
         lengths = np.abs(theta)
         if lengths.sum() <= self.size:
             return theta
@@ -127,7 +127,7 @@ class L1Ball:
         return np.sign(theta) * np.maximum(lengths - level, 0)
 
     def radius(self, dimension: int) -> float:
-        """Return the size: the corners are the farthest points."""
+        """Return ``size``, the distance of the corners from 0."""
         return self.size
 
 
@@ -175,9 +175,9 @@ class Box:
 @CONSTRAINTS.register("nonnegative")
 @dataclass(frozen=True, slots=True)
 class Nonnegative:
-    """Coefficients that are not negative.
+    """The set of nonnegative coefficients.
 
-    The set has no radius, so a loss that needs one must be clipped.
+    The set is unbounded, so a loss that needs bounded coefficients must be clipped.
 
     Examples
     --------
@@ -188,11 +188,11 @@ class Nonnegative:
     """
 
     def project(self, theta: Array) -> Array:
-        """Replace what is negative by 0."""
+        """Replace negative coefficients by 0."""
         return np.maximum(theta, 0)
 
     def radius(self, dimension: int) -> float:
-        """Return infinity."""
+        """Return infinity: the set is unbounded."""
         return math.inf
 
 

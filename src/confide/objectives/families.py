@@ -1,7 +1,7 @@
-"""Families of targets: the distribution of a target that plans assume.
+"""Families: the distributions of the target that a plan assumes.
 
-A family belongs to a loss. It holds no data: its assumptions take the place of what could
-only be read from a table that nobody has looked at.
+Each loss of a model has a family. A family holds no data: a plan is made before anybody
+has looked at the table, so it uses assumptions in place of estimates.
 """
 
 import math
@@ -15,15 +15,15 @@ from scipy.special import expit, ndtr
 from confide._types import Array
 
 NORMAL_NODES = np.linspace(-5.5, 5.5, 33)
-"""Where expectations over a standard normal variable are evaluated."""
+"""The nodes at which expectations over a standard normal variable are evaluated."""
 
 
 class Family(Hashable, Protocol):
-    """The distribution of a target given its predictor, over the nodes of a residual.
+    """The distribution of a target given the linear predictor, on a grid of residuals.
 
     Examples
     --------
-    The assumption of a plan is public, and is shown with its results:
+    The assumption of a plan is public, and is reported with its results:
 
     >>> from confide.objectives import Logistic
     >>> Logistic.family.assumption(1.0)
@@ -32,7 +32,7 @@ class Family(Hashable, Protocol):
 
     @property
     def identity_link(self) -> bool:
-        """Whether the predictor is in units of the target, which a fit maps to [−1, 1]."""
+        """Whether the predictor has the units of the target, which is scaled to [−1, 1]."""
         ...
 
     @property
@@ -42,16 +42,16 @@ class Family(Hashable, Protocol):
 
     @property
     def trial_bound(self) -> float | None:
-        """A bound on targets for trials on simulated records; None for labels."""
+        """The bound on simulated targets in trial fits; None for labels."""
         ...
 
     @property
     def residuals(self) -> Array:
-        """The nodes of the residual."""
+        """The grid of residuals."""
         ...
 
     def assumption(self, signal: float) -> str:
-        """Describe the assumption.
+        """Describe the assumed distribution.
 
         Parameters
         ----------
@@ -61,7 +61,7 @@ class Family(Hashable, Protocol):
         Returns
         -------
         str
-            A part of a sentence.
+            A noun phrase.
         """
         ...
 
@@ -83,14 +83,14 @@ class Family(Hashable, Protocol):
         ...
 
     def weight(self, residual: Array, predictor: Array) -> Array:
-        """Return the weight of a residual, up to a factor.
+        """Return the probability or density of residuals, up to a constant factor.
 
         Parameters
         ----------
         residual : array
-            Nodes of the residual.
+            Residuals.
         predictor : array
-            Predictors.
+            Linear predictors.
 
         Returns
         -------
@@ -107,13 +107,13 @@ class Family(Hashable, Protocol):
         Parameters
         ----------
         residual : array
-            Nodes of the residual.
+            Residuals.
         predictor : array
-            Predictors.
+            Linear predictors.
         signal : float
             The standard deviation of the predictor.
         bound : float or None
-            The largest target.
+            The largest target, if there is a bound.
 
         Returns
         -------
@@ -125,7 +125,7 @@ class Family(Hashable, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Classes:
-    """Two balanced classes of a logistic model; the residual is the label."""
+    """Two balanced classes of a logistic model; the label is used as the residual."""
 
     identity_link: ClassVar[bool] = False
     predictor: ClassVar[str] = "log-odds"
@@ -133,7 +133,7 @@ class Classes:
     residuals: ClassVar[Array] = np.array([-1.0, 1.0])
 
     def assumption(self, signal: float) -> str:
-        """Name the logistic model."""
+        """Describe the logistic model."""
         return (
             "balanced classes of a logistic model whose log-odds have standard deviation "
             f"{signal:g}"
@@ -156,7 +156,7 @@ class Classes:
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """A number with normal residuals, scaled to three standard deviations."""
+    """A numeric target with normal residuals; its bound is three standard deviations."""
 
     identity_link: ClassVar[bool] = True
     predictor: ClassVar[str] = ""
@@ -164,10 +164,10 @@ class Numbers:
     residuals: ClassVar[Array] = NORMAL_NODES
 
     def assumption(self, signal: float) -> str:
-        """Name the spread of the target and what columns explain of it."""
+        """Describe the spread of the target and of the linear predictor."""
         return (
-            "a target with a standard deviation of a third of its bound (of half its "
-            f"range); what columns explain varies {signal:g} times as much as the rest"
+            "a target whose standard deviation is a third of its bound (half its range), "
+            f"and a predictor that varies {signal:g} times as much as the residual"
         )
 
     def bound(self, lower: float, upper: float) -> float:
@@ -187,7 +187,7 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """A Poisson count; the residual is the normal variable with the same quantile."""
+    """A Poisson count; the residual is a normal variable at the same quantile level."""
 
     identity_link: ClassVar[bool] = False
     predictor: ClassVar[str] = "logarithm of the expected count"
@@ -195,14 +195,14 @@ class Counts:
     residuals: ClassVar[Array] = NORMAL_NODES
 
     def assumption(self, signal: float) -> str:
-        """Name the middle and the spread of the counts."""
+        """Describe the median and the spread of the expected counts."""
         return (
-            "counts whose expected value has a median of 1, and a logarithm with standard "
+            "counts whose expected value has median 1 and a logarithm with standard "
             f"deviation {signal:g}"
         )
 
     def bound(self, lower: float, upper: float) -> float:
-        """Return the largest count: a range of counts begins at 0."""
+        """Return the upper end: a range of counts begins at 0."""
         return upper
 
     def weight(self, residual: Array, predictor: Array) -> Array:
@@ -212,7 +212,7 @@ class Counts:
     def target(
         self, residual: Array, predictor: Array, signal: float, bound: float | None
     ) -> Array:
-        """Return the count, at most the bound."""
+        """Return the count, capped at the bound."""
         from scipy.stats import poisson
 
         most = math.inf if bound is None else bound

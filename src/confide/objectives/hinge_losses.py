@@ -1,4 +1,4 @@
-"""Hinge losses of one record: with its kink, and with a parabola in place of it."""
+"""The hinge loss of one record, and smooth approximations to it."""
 
 import math
 from dataclasses import dataclass
@@ -29,8 +29,8 @@ class HuberizedHinge(LossTraits):
     Parameters
     ----------
     width : float, default 0.5
-        The half-width h of the parabola. A larger one means a smaller curvature 1/(2h),
-        hence less noise, and a loss that differs more from the hinge.
+        The half-width h of the parabola. A larger width means a smaller curvature
+        1/(2h), hence less noise, but a loss that differs more from the hinge.
 
     Raises
     ------
@@ -39,7 +39,7 @@ class HuberizedHinge(LossTraits):
 
     Examples
     --------
-    Beyond the parabola it is the hinge itself:
+    Outside the parabola it equals the hinge loss:
 
     >>> import numpy as np
     >>> from confide.objectives import HuberizedHinge
@@ -60,27 +60,27 @@ class HuberizedHinge(LossTraits):
             raise InvalidParameter("width", "positive", self.width)
 
     def value(self, eta: AnyArray, y: AnyArray) -> AnyArray:
-        """Return φ."""
+        """Return the loss φ."""
         short = 1 - y * eta
         inside = (self.width + np.clip(short, -self.width, self.width)) ** 2
         return inside / (4 * self.width) + np.maximum(short - self.width, 0)
 
     def slope(self, eta: AnyArray, y: AnyArray) -> AnyArray:
-        """Return φ′."""
+        """Return the slope φ′."""
         short = 1 - y * eta
         return -y * np.clip((short + self.width) / (2 * self.width), 0, 1)
 
     def twofold_slope(self, eta: Twofold, y: AnyArray) -> Twofold:
-        """Return φ′ beyond doubles."""
+        """Return the slope φ′ in double-double precision."""
         ahead = Twofold.sum_of(1.0, self.width) - eta.scaled(y)
         return (ahead / (2 * self.width)).clip(0.0, 1.0).scaled(-y)
 
     def curvature(self, eta: AnyArray, y: AnyArray) -> AnyArray:
-        """Return φ″."""
+        """Return the curvature φ″."""
         return (np.abs(1 - y * eta) <= self.width) / (2 * self.width)
 
     def inverse_slope(self, slope: AnyArray, y: AnyArray) -> AnyArray:
-        """Return the margin where the slope has this value."""
+        """Return a margin at which the slope has the given value."""
         part = -y * slope
         margin = y * (1 + self.width - 2 * self.width * part)
         return np.where(part < 0, y * np.inf, np.where(part > 1, -y * np.inf, margin))
@@ -90,7 +90,7 @@ class HuberizedHinge(LossTraits):
         return 1.0
 
     def max_curvature(self, slope: AnyArray, public: PublicBounds) -> AnyArray:
-        """Return 1/(2h) whatever the slope."""
+        """Return 1/(2h) for every slope."""
         return np.full_like(slope, 1 / (2 * self.width))
 
 
@@ -116,25 +116,25 @@ class SmoothedHinge(LossTraits):
     twofold_error: ClassVar[tuple[float, float]] = ARITHMETIC
 
     def value(self, eta: AnyArray, y: AnyArray) -> AnyArray:
-        """Return φ."""
+        """Return the loss φ."""
         z = y * eta
         return np.clip(1 - z, 0, 1) ** 2 / 2 + np.maximum(-z, 0)
 
     def slope(self, eta: AnyArray, y: AnyArray) -> AnyArray:
-        """Return φ′."""
+        """Return the slope φ′."""
         return -y * np.clip(1 - y * eta, 0, 1)
 
     def twofold_slope(self, eta: Twofold, y: AnyArray) -> Twofold:
-        """Return φ′ beyond doubles."""
+        """Return the slope φ′ in double-double precision."""
         return (1 - eta.scaled(y)).clip(0.0, 1.0).scaled(-y)
 
     def curvature(self, eta: AnyArray, y: AnyArray) -> AnyArray:
-        """Return φ″."""
+        """Return the curvature φ″."""
         z = y * eta
         return ((z >= 0) & (z <= 1)).astype(np.asarray(eta).dtype)
 
     def inverse_slope(self, slope: AnyArray, y: AnyArray) -> AnyArray:
-        """Return the margin where the slope has this value."""
+        """Return a margin at which the slope has the given value."""
         part = -y * slope
         return np.where(
             part < 0, y * np.inf, np.where(part > 1, -y * np.inf, y * (1 - part))
@@ -145,7 +145,7 @@ class SmoothedHinge(LossTraits):
         return 1.0
 
     def max_curvature(self, slope: AnyArray, public: PublicBounds) -> AnyArray:
-        """Return 1 whatever the slope."""
+        """Return 1 for every slope."""
         return np.full_like(slope, 1.0)
 
 
@@ -154,7 +154,7 @@ class SmoothedHinge(LossTraits):
 class Hinge(LossTraits):
     """The hinge loss, max(0, 1 − yη) for y = ±1.
 
-    It has a kink, hence no bound on its curvature: for output perturbation only.
+    It has a kink, hence no bound on its curvature, so only output perturbation accepts it.
 
     Examples
     --------
@@ -170,7 +170,7 @@ class Hinge(LossTraits):
     slope_of_peak_curvature: ClassVar[float] = math.inf
 
     def value(self, eta: AnyArray, y: AnyArray) -> AnyArray:
-        """Return φ."""
+        """Return the loss φ."""
         return np.maximum(1 - y * eta, 0)
 
     def slope(self, eta: AnyArray, y: AnyArray) -> AnyArray:
@@ -182,7 +182,7 @@ class Hinge(LossTraits):
         return np.zeros_like(eta)
 
     def inverse_slope(self, slope: AnyArray, y: AnyArray) -> AnyArray:
-        """Return the kink for slopes strictly between, ±inf outside."""
+        """Return the kink for slopes from 0 to −y, and ±inf for others."""
         part = -y * slope
         return np.where(
             part < 0,
@@ -200,7 +200,7 @@ class Hinge(LossTraits):
 
 
 def is_hinge(loss: Loss) -> bool:
-    """Whether a loss is the hinge with its kink.
+    """Return whether a loss is the hinge loss with its kink.
 
     Parameters
     ----------
@@ -225,7 +225,7 @@ WIDE = 0.3
 
 
 def wider(loss: Loss) -> Loss | None:
-    """Return a loss that is easier to minimise, with a minimiser nearby, or None.
+    """Return a loss that is easier to minimise and has a similar minimiser, or None.
 
     Parameters
     ----------
@@ -235,7 +235,7 @@ def wider(loss: Loss) -> Loss | None:
     Returns
     -------
     Loss or None
-        A huberized hinge with ten times the width, for a narrow one.
+        A huberized hinge with ten times the width if the loss is a narrow one, else None.
 
     Examples
     --------

@@ -1,15 +1,16 @@
-"""What a loss of one record offers: φ(η, y) with η = ⟨x, θ⟩, and its constants.
+"""The interface of a loss φ(η, y) of one record with margin η = ⟨x, θ⟩.
 
-Every constant is a supremum over the public bounds, never a statistic of the data:
+Every constant holds for all records within the public bounds, and is never a statistic of
+the data:
 
 slope_bound              A, the largest |φ′|
 max_curvature(a)         κ(a), the largest φ″ among points with |φ′| = a; concave in a
-slope_of_peak_curvature  the slope where κ peaks, infinite where κ never falls
-monotone                 whether the slope keeps its sign for a fixed label
+slope_of_peak_curvature  the slope at which κ is largest; infinite if κ never decreases
+monotone                 whether the slope has the same sign everywhere for a fixed label
 smooth                   whether φ′ is Lipschitz, so that a curvature exists
 canonical                whether φ″ is the variance of φ′ under the loss's own model
 
-``inverse_slope(slope, y)`` inverts the slope; clipping uses it.
+``inverse_slope(slope, y)`` inverts the slope, as clipping requires.
 """
 
 import math
@@ -26,23 +27,23 @@ Targets: TypeAlias = Literal["signs", "numbers", "counts", "labels"]
 
 @dataclass(frozen=True, slots=True)
 class PublicBounds:
-    r"""Bounds that hold for every record that anybody could have; all of them public.
+    r"""Public bounds that hold for every possible record.
 
     Parameters
     ----------
     row_norm : float
-        The longest row with its intercept column: X where all records count once, and X̄
-        where long ones count less.
+        The largest length of a row, including the intercept column: X̄ if records are
+        weighted by length, and X otherwise.
     coef_norm : float, default infinity
         R, the radius of the constraint set.
     target_bound : float or None, default None
         B, the largest \|y\|.
     offset_bound : float, default 0.0
-        O, the largest offset that a margin may have beside ⟨x, θ⟩.
+        O, the largest absolute offset that is added to ⟨x, θ⟩.
 
     Examples
     --------
-    Rows of length 2 at most and coefficients of length 3 at most have margins up to 6:
+    Rows of length at most 2 and coefficients of norm at most 3 give margins up to 6:
 
     >>> from confide.objectives import PublicBounds
     >>> PublicBounds(row_norm=2.0, coef_norm=3.0).margin_bound
@@ -56,16 +57,16 @@ class PublicBounds:
 
     @property
     def margin_bound(self) -> float:
-        r"""The largest \|⟨x, θ⟩\|, with the offset."""
+        r"""The largest \|⟨x, θ⟩\|, including the offset."""
         return self.row_norm * self.coef_norm + self.offset_bound
 
 
 class Loss(Protocol):
-    """A convex function of the margin for every label: what every loss offers.
+    """A loss: for every target, a convex function of the margin.
 
     Examples
     --------
-    Every registered loss answers the same questions, here for its largest slope:
+    Every loss has the same methods, for example one that bounds its slope:
 
     >>> from confide.objectives import Logistic, PublicBounds, SmoothedHinge
     >>> bounds = PublicBounds(row_norm=1.0)
@@ -75,12 +76,12 @@ class Loss(Protocol):
 
     @property
     def targets(self) -> Targets:
-        """The kind of target: "signs", "numbers", "counts" or "labels"."""
+        """The type of target: "signs", "numbers", "counts" or "labels"."""
         ...
 
     @property
     def monotone(self) -> bool:
-        """Whether the slope keeps its sign for a fixed label."""
+        """Whether the slope has the same sign at all margins, for a fixed label."""
         ...
 
     @property
@@ -94,7 +95,7 @@ class Loss(Protocol):
         ...
 
     def value(self, eta: AnyArray, y: AnyArray) -> AnyArray:
-        """Return φ.
+        """Return the loss φ.
 
         Parameters
         ----------
@@ -111,7 +112,7 @@ class Loss(Protocol):
         ...
 
     def slope(self, eta: AnyArray, y: AnyArray) -> AnyArray:
-        """Return φ′ (a subgradient at a kink).
+        """Return the slope φ′ (a subgradient at a kink).
 
         Parameters
         ----------
@@ -128,7 +129,7 @@ class Loss(Protocol):
         ...
 
     def curvature(self, eta: AnyArray, y: AnyArray) -> AnyArray:
-        """Return φ″ (one side of a jump).
+        """Return the curvature φ″ (the value on one side of a jump).
 
         Parameters
         ----------
@@ -145,7 +146,7 @@ class Loss(Protocol):
         ...
 
     def inverse_slope(self, slope: AnyArray, y: AnyArray) -> AnyArray:
-        """Return a margin at which the slope has a given value, ±inf if it never has.
+        """Return a margin at which the slope has a given value, ±inf if there is none.
 
         Parameters
         ----------
@@ -173,7 +174,7 @@ class Loss(Protocol):
 
     @property
     def polynomial(self) -> tuple[float, float] | None:
-        """The numbers κ and q of ½κη² − qyη, if that is φ or its Taylor polynomial at 0."""
+        """The pair (κ, q) if φ or its Taylor polynomial at 0 is ½κη² − qyη, or None."""
         ...
 
     def slope_bound(self, public: PublicBounds) -> float:
@@ -192,12 +193,12 @@ class Loss(Protocol):
         Raises
         ------
         MissingPublicBound
-            If a bound is needed that is not declared.
+            If a bound that is needed is not declared.
         """
         ...
 
     def curvature_from_slope(self, slope: AnyArray, eta: AnyArray, y: AnyArray) -> AnyArray:
-        """Return φ″ from φ′, where that is known already.
+        """Return the curvature φ″, given the slope φ′.
 
         Parameters
         ----------
@@ -223,29 +224,29 @@ class Loss(Protocol):
         public : PublicBounds
             Bounds on rows, coefficients and targets.
         margin : float
-            The largest margin.
+            The largest absolute margin.
 
         Returns
         -------
         float
-            The slope, rounded up.
+            The largest absolute slope, rounded up.
         """
         ...
 
     def margin_reach(self, lowest: float, highest: float) -> float:
-        """Return the size of the margins that matter, out of a range.
+        """Return the size of the largest margin that affects slope and curvature bounds.
 
         Parameters
         ----------
         lowest : float
-            The lowest margin.
+            The lowest margin in question.
         highest : float
-            The highest margin.
+            The highest margin in question.
 
         Returns
         -------
         float
-            The size.
+            The largest size.
         """
         ...
 
@@ -270,7 +271,7 @@ class Loss(Protocol):
         Parameters
         ----------
         slope : array
-            Sizes of slopes a, from 0 to A.
+            Absolute slopes a, from 0 to A.
         public : PublicBounds
             Bounds on rows, coefficients and targets.
 
@@ -283,11 +284,11 @@ class Loss(Protocol):
 
     @property
     def twofold_error(self) -> tuple[float, float]:
-        """The error of `twofold_slope`, relative to its inputs and to a margin."""
+        """The errors of `twofold_slope` relative to its inputs and to the margin."""
         ...
 
     def twofold_slope(self, eta: Twofold, y: AnyArray) -> Twofold:
-        """Return φ′ with more digits than doubles have.
+        """Return the slope φ′ in double-double precision.
 
         Parameters
         ----------
@@ -306,15 +307,15 @@ class Loss(Protocol):
 
 EXTENDED_UNIT = float(np.finfo(np.longdouble).eps) / 2
 ARITHMETIC = (16 * TWOFOLD_UNIT, 2 * TWOFOLD_UNIT)
-"""What slopes lose that need nothing but arithmetic."""
+"""The relative errors of slopes that are computed by arithmetic alone."""
 
 
 class LossTraits:
-    """Defaults that most losses share; a loss of your own can override them.
+    """Base class with defaults that most losses share; a loss can override them.
 
     Examples
     --------
-    A loss that inherits from it need not say that it is not quadratic:
+    By default, a loss is not quadratic:
 
     >>> from confide.objectives import Logistic, LossTraits, Squared
     >>> LossTraits.quadratic, Logistic.quadratic, Squared.quadratic
@@ -329,7 +330,7 @@ class LossTraits:
     twofold_error: ClassVar[tuple[float, float]] = (4 * EXTENDED_UNIT, EXTENDED_UNIT)
 
     def twofold_slope(self: "Loss", eta: Twofold, y: AnyArray) -> Twofold:
-        """Return φ′ beyond doubles, as far as the extended format goes."""
+        """Return the slope φ′, computed in the extended precision of the processor."""
         slope = self.slope(eta.high.astype(np.longdouble) + eta.low, y)
         high = slope.astype(np.float64)
         return Twofold(high, (slope - high).astype(np.float64))
@@ -337,7 +338,7 @@ class LossTraits:
     def curvature_from_slope(
         self: "Loss", slope: AnyArray, eta: AnyArray, y: AnyArray
     ) -> AnyArray:
-        """Return φ″ where φ′ is known already."""
+        """Return the curvature φ″, given the slope φ′."""
         return self.curvature(eta, y)
 
     def steepest_slope(self: "Loss", public: PublicBounds, margin: float) -> float:
@@ -345,9 +346,9 @@ class LossTraits:
         return self.slope_bound(public)
 
     def margin_reach(self: "Loss", lowest: float, highest: float) -> float:
-        """Return the size of margins that matter, of those from lowest to highest."""
+        """Return the largest size of a margin from ``lowest`` to ``highest``."""
         return max(-lowest, highest)
 
     def extreme_targets(self: "Loss", bound: float) -> AnyArray | None:
-        """Return the targets where φ varies most; None if they are not known."""
+        """Return the targets at which φ varies most; None if they are not known."""
         return np.array([-1.0, 1.0]) if self.targets == "signs" else None

@@ -1,6 +1,6 @@
-"""Losses of one record: logistic, squared and Poisson, and any of them clipped.
+"""Logistic, squared and Poisson losses of one record, and clipped losses.
 
-Cutting off the slope makes squared and Poisson losses Lipschitz.
+Clipping the slope makes squared and Poisson losses Lipschitz.
 """
 
 import math
@@ -26,7 +26,7 @@ from confide.objectives.twofold import Twofold
 
 LOSSES: Registry[type[Any]] = Registry("loss")
 MODELS: Registry[type[Any]] = Registry("model")
-"""Losses by the model that minimises them; each has the ``family`` that a plan needs."""
+"""Losses by the name of the model; each has the ``family`` that a plan needs."""
 
 
 @LOSSES.register("logistic")
@@ -59,11 +59,11 @@ class Logistic(LossTraits):
     family: ClassVar[Family] = Classes()
 
     def value(self, eta: AnyArray, y: AnyArray) -> AnyArray:
-        """Return φ."""
+        """Return the loss φ."""
         return np.logaddexp(0, -y * eta)
 
     def slope(self, eta: AnyArray, y: AnyArray) -> AnyArray:
-        """Return φ′ = (tanh(η/2) − y)/2, in few passes over the block."""
+        """Return the slope φ′ = (tanh(η/2) − y)/2, with few temporary arrays."""
         slope = 0.5 * eta
         np.tanh(slope, out=slope)
         slope -= y
@@ -71,16 +71,16 @@ class Logistic(LossTraits):
         return slope
 
     def twofold_slope(self, eta: Twofold, y: AnyArray) -> Twofold:
-        """Return φ′ beyond doubles."""
+        """Return the slope φ′ in double-double precision."""
         return (tanh_of_half(eta) - y).scaled(0.5)
 
     def curvature(self, eta: AnyArray, y: AnyArray) -> AnyArray:
-        """Return φ″ = p(1 − p)."""
+        """Return the curvature φ″ = p(1 − p)."""
         chance = np.abs(self.slope(eta, y))
         return chance * (1 - chance)
 
     def curvature_from_slope(self, slope: AnyArray, eta: AnyArray, y: AnyArray) -> AnyArray:
-        """Return φ″ = |φ′|(1 − |φ′|), which spares an exponential."""
+        """Return the curvature φ″ = |φ′|(1 − |φ′|), which avoids an exponential."""
         size = np.abs(slope)
         return size - size * size
 
@@ -89,7 +89,7 @@ class Logistic(LossTraits):
         return float(expit(margin)) * (1 + 1e-12)
 
     def inverse_slope(self, slope: AnyArray, y: AnyArray) -> AnyArray:
-        """Return the margin where the slope has this value."""
+        """Return the margin at which the slope has the given value."""
         chance = slope + (y > 0)
         with np.errstate(divide="ignore", invalid="ignore"):
             margin = np.log(chance) - np.log1p(-chance)
@@ -111,12 +111,12 @@ class Logistic(LossTraits):
 class Squared(LossTraits):
     r"""The squared loss, (η − y)²/2 for \|y\| <= B.
 
-    Its slope has no bound unless the coefficients are bounded or it is clipped: see
-    `Clipped`.
+    Its slope is unbounded unless the coefficients are bounded or the slope is clipped (see
+    `Clipped`).
 
     Examples
     --------
-    The largest residual is that of the longest margin, 2, and the farthest target, 1:
+    The largest residual is the sum of the largest margin, 2, and the largest target, 1:
 
     >>> from confide.objectives import PublicBounds, Squared
     >>> Squared().slope_bound(PublicBounds(row_norm=1.0, coef_norm=2.0, target_bound=1.0))
@@ -134,23 +134,23 @@ class Squared(LossTraits):
     family: ClassVar[Family] = Numbers()
 
     def value(self, eta: AnyArray, y: AnyArray) -> AnyArray:
-        """Return φ."""
+        """Return the loss φ."""
         return (eta - y) ** 2 / 2
 
     def slope(self, eta: AnyArray, y: AnyArray) -> AnyArray:
-        """Return φ′."""
+        """Return the slope φ′."""
         return eta - y
 
     def twofold_slope(self, eta: Twofold, y: AnyArray) -> Twofold:
-        """Return φ′ beyond doubles."""
+        """Return the slope φ′ in double-double precision."""
         return eta - y
 
     def curvature(self, eta: AnyArray, y: AnyArray) -> AnyArray:
-        """Return φ″."""
+        """Return the curvature φ″."""
         return np.ones_like(eta)
 
     def inverse_slope(self, slope: AnyArray, y: AnyArray) -> AnyArray:
-        """Return the margin where the slope has this value."""
+        """Return the margin at which the slope has the given value."""
         return y + slope
 
     def extreme_targets(self, bound: float) -> AnyArray | None:
@@ -162,13 +162,13 @@ class Squared(LossTraits):
         bound = target_bound(public, "squared")
         if not math.isfinite(public.margin_bound):
             raise MissingPublicBound(
-                "the squared loss has a bounded slope only where the coefficients are "
+                "the squared loss has a bounded slope only if the coefficients are "
                 "bounded: constrain them (coef_norm) or clip the slope (slope_bound)."
             )
         return public.margin_bound + bound
 
     def max_curvature(self, slope: AnyArray, public: PublicBounds) -> AnyArray:
-        """Return 1 whatever the slope."""
+        """Return 1 for every slope."""
         return np.full_like(slope, 1.0)
 
 
@@ -178,12 +178,12 @@ class Squared(LossTraits):
 class Poisson(LossTraits):
     """The Poisson loss, exp(η) − yη for counts 0 <= y <= B.
 
-    Its slope has no bound unless the coefficients are bounded or it is clipped: see
-    `Clipped`.
+    Its slope is unbounded unless the coefficients are bounded or the slope is clipped (see
+    `Clipped`).
 
     Examples
     --------
-    It is smallest where the expected count exp(η) equals the count:
+    Its slope is 0 where the expected count exp(η) equals the count:
 
     >>> import numpy as np
     >>> from confide.objectives import Poisson
@@ -202,28 +202,28 @@ class Poisson(LossTraits):
     family: ClassVar[Family] = Counts()
 
     def value(self, eta: AnyArray, y: AnyArray) -> AnyArray:
-        """Return φ."""
+        """Return the loss φ."""
         return np.exp(eta) - y * eta
 
     def slope(self, eta: AnyArray, y: AnyArray) -> AnyArray:
-        """Return φ′."""
+        """Return the slope φ′."""
         return np.exp(eta) - y
 
     def twofold_slope(self, eta: Twofold, y: AnyArray) -> Twofold:
-        """Return φ′ beyond doubles."""
+        """Return the slope φ′ in double-double precision."""
         return exp_of(eta) - y
 
     def curvature(self, eta: AnyArray, y: AnyArray) -> AnyArray:
-        """Return φ″."""
+        """Return the curvature φ″."""
         return np.exp(eta)
 
     def inverse_slope(self, slope: AnyArray, y: AnyArray) -> AnyArray:
-        """Return the margin where the slope has this value."""
+        """Return the margin at which the slope has the given value."""
         with np.errstate(divide="ignore"):
             return np.log(np.maximum(slope + y, 0))
 
     def margin_reach(self, lowest: float, highest: float) -> float:
-        """Return the highest margin: towards the lowest, slope and curvature vanish."""
+        """Return the highest margin, at least 0: at low margins, the curvature vanishes."""
         return max(highest, 0.0)
 
     def extreme_targets(self, bound: float) -> AnyArray | None:
@@ -235,7 +235,7 @@ class Poisson(LossTraits):
         bound = target_bound(public, "Poisson")
         if not math.isfinite(public.margin_bound):
             raise MissingPublicBound(
-                "the Poisson loss has a bounded slope only where the coefficients are "
+                "the Poisson loss has a bounded slope only if the coefficients are "
                 "bounded: constrain them (coef_norm) or clip the slope (slope_bound)."
             )
         return max(_exp(public.margin_bound), bound)
@@ -276,7 +276,7 @@ def _exp(exponent: float) -> float:
 
 
 def target_bound(public: PublicBounds, loss: str) -> float:
-    """Return B, or raise an error that says that it is not declared."""
+    """Return B, or raise an error if it is not declared."""
     if public.target_bound is None:
         raise MissingPublicBound(
             f"the {loss} loss needs a public bound on the target: set target_bound "
@@ -286,7 +286,7 @@ def target_bound(public: PublicBounds, loss: str) -> float:
 
 
 def is_logistic(loss: Loss) -> bool:
-    """Whether a loss is the logistic one, not clipped: it has theorems of its own.
+    """Return whether a loss is the unclipped logistic loss, which has its own theorems.
 
     Parameters
     ----------
@@ -308,21 +308,21 @@ def is_logistic(loss: Loss) -> bool:
 
 
 USUAL_CLIP = 0.5
-"""The bound at which linear regression clips slopes, for targets in [−1, 1]: most residuals
-are smaller, and noise is half of what the longest residual would need."""
+"""The default bound on slopes in linear regression, for targets in [−1, 1]. Most residuals
+are smaller, and the noise is half of that for a bound of 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Clipped(LossTraits):
-    """A loss whose slope is cut off at ±bound; still convex, and Lipschitz everywhere.
+    """A loss whose slope is clipped to ±bound; it is convex and Lipschitz.
 
     Parameters
     ----------
     loss : Loss
         The loss to clip, such as `Squared`.
     bound : float
-        The largest slope. A smaller one needs less noise, and gives less weight to records
-        with large residuals (Huber's loss is the clipped squared one).
+        The largest slope. A smaller bound needs less noise, and gives less weight to
+        records with large residuals (the clipped squared loss is Huber's loss).
 
     Raises
     ------
@@ -331,7 +331,7 @@ class Clipped(LossTraits):
 
     Examples
     --------
-    A residual of 3 counts like one of 0.5:
+    The slope at a residual of 3 is clipped to 0.5:
 
     >>> import numpy as np
     >>> from confide.objectives import Clipped, Squared
@@ -348,39 +348,39 @@ class Clipped(LossTraits):
 
     @property
     def targets(self) -> Targets:
-        """The kind of target, that of the loss."""
+        """The type of target, that of the unclipped loss."""
         return self.loss.targets
 
     @property
     def monotone(self) -> bool:
-        """Whether the slope keeps its sign, as for the loss."""
+        """Whether the slope of the unclipped loss has the same sign at all margins."""
         return self.loss.monotone
 
     @property
     def smooth(self) -> bool:
-        """Whether the slope is Lipschitz, as for the loss."""
+        """Whether the slope of the unclipped loss is Lipschitz."""
         return self.loss.smooth
 
     @property
     def slope_of_peak_curvature(self) -> float:
-        """The slope at which κ is largest, that of the loss."""
+        """The slope at which κ of the unclipped loss is largest."""
         return self.loss.slope_of_peak_curvature
 
     @property
     def polynomial(self) -> tuple[float, float] | None:  # type: ignore[override]
-        """That of the squared loss, which sums of products do not clip; otherwise None."""
+        """The polynomial of a squared loss (moments are not clipped), otherwise None."""
         return self.loss.polynomial if is_squared(self.loss) else None
 
     def margin_reach(self, lowest: float, highest: float) -> float:
-        """Return the size of the margins that matter, as for the loss."""
+        """Return the result for the unclipped loss."""
         return self.loss.margin_reach(lowest, highest)
 
     def extreme_targets(self, bound: float) -> AnyArray | None:
-        """Return those of the loss, but for a clipped Poisson loss."""
+        """Return the targets of the unclipped loss; None for a clipped Poisson loss."""
         return None if self.loss.targets == "counts" else self.loss.extreme_targets(bound)
 
     def value(self, eta: AnyArray, y: AnyArray) -> AnyArray:
-        """Return φ, continued by its tangent lines where the slope is cut off."""
+        """Return the loss φ, continued by tangent lines where the slope is clipped."""
         cut = np.full_like(np.asarray(eta), self.bound)
         inside = np.clip(
             eta, self.loss.inverse_slope(-cut, y), self.loss.inverse_slope(cut, y)
@@ -389,33 +389,33 @@ class Clipped(LossTraits):
         return self.loss.value(inside, y) + self.bound * np.abs(beyond)
 
     def slope(self, eta: AnyArray, y: AnyArray) -> AnyArray:
-        """Return φ′."""
+        """Return the slope φ′."""
         with np.errstate(over="ignore"):
             return np.clip(self.loss.slope(eta, y), -self.bound, self.bound)
 
     @property
     def twofold_error(self) -> tuple[float, float]:  # type: ignore[override]
-        """The relative error of `twofold_slope`, that of the loss."""
+        """The relative errors of `twofold_slope`, those of the unclipped loss."""
         return self.loss.twofold_error
 
     def twofold_slope(self, eta: Twofold, y: AnyArray) -> Twofold:
-        """Return φ′ beyond doubles."""
+        """Return the slope φ′ in double-double precision."""
         return self.loss.twofold_slope(eta, y).clip(-self.bound, self.bound)
 
     def curvature(self, eta: AnyArray, y: AnyArray) -> AnyArray:
-        """Return φ″: 0 where the slope is cut off."""
+        """Return the curvature φ″, which is 0 where the slope is clipped."""
         with np.errstate(over="ignore"):
             inside = np.abs(self.loss.slope(eta, y)) <= self.bound
             return np.where(inside, self.loss.curvature(eta, y), 0)
 
     def inverse_slope(self, slope: AnyArray, y: AnyArray) -> AnyArray:
-        """Return the margin where the slope has this value."""
+        """Return the margin at which the slope has the given value."""
         margin = self.loss.inverse_slope(slope, y)
         outside = np.copysign(np.inf, slope)
         return np.where(np.abs(slope) > self.bound, outside, margin)
 
     def slope_bound(self, public: PublicBounds) -> float:
-        """Return the bound, or the loss's own where that is smaller."""
+        """Return the bound, or that of the unclipped loss if it is smaller."""
         if self.loss.targets == "counts":
             target_bound(public, "Poisson")
         try:
@@ -424,12 +424,12 @@ class Clipped(LossTraits):
             return self.bound
 
     def max_curvature(self, slope: AnyArray, public: PublicBounds) -> AnyArray:
-        """Return κ of the loss, for slopes up to the bound."""
+        """Return κ of the unclipped loss, for slopes up to the bound."""
         return self.loss.max_curvature(slope, public)
 
 
 def is_clipped(loss: Loss) -> bool:
-    """Whether a loss has a slope that is bounded whatever the target is.
+    """Return whether a loss is clipped, so that its slope is bounded for every target.
 
     Parameters
     ----------
@@ -451,7 +451,7 @@ def is_clipped(loss: Loss) -> bool:
 
 
 def is_squared(loss: Loss) -> bool:
-    """Whether a loss is the squared one, clipped or not.
+    """Return whether a loss is the squared loss, clipped or not.
 
     Parameters
     ----------
@@ -461,7 +461,7 @@ def is_squared(loss: Loss) -> bool:
     Returns
     -------
     bool
-        True for `Squared`, and for `Clipped` with it.
+        True for `Squared`, and for `Clipped` if it clips a squared loss.
 
     Examples
     --------

@@ -1,9 +1,9 @@
-"""The multinomial loss: one record, several scores, one softmax.
+"""The multinomial loss: a softmax over several scores of one record.
 
-The scores of K classes only matter up to a constant, so that θ has K − 1 columns: the
-coordinates of the scores in an orthonormal basis of the vectors that add up to 0. Lengths
-are those of the scores, no direction is without a meaning, and the coefficients of the
-classes are a linear image (`class_coefficients`).
+The scores of K classes are identified only up to a constant, so θ has K − 1 columns: the
+coordinates of the scores in an orthonormal basis of the vectors that add up to 0. Norms are
+those of the scores, every direction is identified, and the coefficients of the classes are
+a linear map of θ (`class_coefficients`).
 """
 
 import math
@@ -23,18 +23,18 @@ from confide.objectives.twofold import TWOFOLD_UNIT, Twofold
 
 FEWEST_CLASSES, MOST_CLASSES = 3, 100
 BASIS_ERROR = 1e-13
-"""The largest share by which the basis in doubles stretches a vector."""
+"""The largest relative error of a norm in the rounded basis."""
 ROOT_TWO = 1.4142135623730951 * (1 + BASIS_ERROR)
-"""The longest gradient of a record of length 1, (p − e_y)xᵀ, rounded up."""
+"""√2 rounded up: the largest norm of a gradient (p − e_y)xᵀ of a row of length 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Multinomial(LossTraits):
     """The multinomial loss, log Σₖ exp(sₖ − s_y), for classes 0, 1, ….
 
-    Margins are the coordinates of the scores, a column for each; slopes have the same
-    shape. It is not a loss of one margin: `curvature` is that of the classes' scores. A
-    record with a negative y counts for nothing.
+    A record has K − 1 margins, the coordinates of its scores, and as many slopes.
+    `curvature` is a bound on the eigenvalues of the Hessian with respect to them. A record
+    with a negative y contributes nothing.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class Multinomial(LossTraits):
     Raises
     ------
     InvalidParameter
-        If the number of classes is out of its range.
+        If the number of classes is out of range.
 
     Examples
     --------
@@ -83,7 +83,7 @@ class Multinomial(LossTraits):
         return self.classes - 1
 
     def value(self, eta: AnyArray, y: AnyArray) -> AnyArray:
-        """Return φ."""
+        """Return the loss φ."""
         scores = self._scores(eta)
         known, place = _places(y)
         own = np.take_along_axis(scores, place[:, None], axis=1)[:, 0]
@@ -96,27 +96,27 @@ class Multinomial(LossTraits):
         Parameters
         ----------
         eta : array
-            Coordinates of the scores, one line for each record.
+            Coordinates of the scores, one row for each record.
 
         Returns
         -------
         array
-            Probabilities, one line for each record.
+            Probabilities, one row for each record.
         """
         powers = np.exp(self._scores(eta))
         return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 
     def slope(self, eta: AnyArray, y: AnyArray) -> AnyArray:
-        """Return the gradient in the coordinates of the scores."""
+        """Return the gradient with respect to the coordinates of the scores."""
         return self._slope(self.chances(eta), y)
 
     def slope_and_chances(self, eta: AnyArray, y: AnyArray) -> tuple[AnyArray, AnyArray]:
-        """Return the slope and the probabilities of classes; zeros where y is not a class.
+        """Return slopes and class probabilities, both 0 for records with a negative y.
 
         Parameters
         ----------
         eta : array
-            Coordinates of the scores, one line for each record.
+            Coordinates of the scores, one row for each record.
         y : array
             Classes.
 
@@ -135,19 +135,19 @@ class Multinomial(LossTraits):
         return np.where(known[:, None], slopes, chances.dtype.type(0))
 
     def curvature(self, eta: AnyArray, y: AnyArray) -> AnyArray:
-        """Return the largest eigenvalue's bound, ½, for every record."""
+        """Return ½, a bound on the eigenvalues of the Hessian, for every record."""
         return np.full(len(y), 0.5)
 
     def inverse_slope(self, slope: AnyArray, y: AnyArray) -> AnyArray:
-        """Refuse: slopes are vectors here, and are not clipped."""
+        """Raise an error: slopes are vectors here, and cannot be clipped."""
         raise InvalidParameter("slope_bound", "None for the multinomial loss", "a number")
 
     def slope_bound(self, public: PublicBounds) -> float:
-        """Return √2: a vector of probabilities is no farther from a corner."""
+        """Return √2, the largest distance of a probability vector from an indicator."""
         return ROOT_TWO
 
     def steepest_slope(self, public: PublicBounds, margin: float) -> float:
-        """Return √2·(1 − p_y) where the scores of classes are farthest apart."""
+        """Return √2·(1 − p_y) at the largest possible difference of scores."""
         odds = (self.classes - 1) * math.exp(min(ROOT_TWO * margin, 700.0))
         return ROOT_TWO * odds / (1 + odds) * (1 + 1e-12)
 
@@ -156,7 +156,7 @@ class Multinomial(LossTraits):
         return np.full_like(slope, 0.5 * (1 + 3 * BASIS_ERROR))
 
     def twofold_slope(self, eta: Twofold, y: AnyArray) -> Twofold:
-        """Return the slope in more than double precision."""
+        """Return the slope in double-double precision."""
         basis = sum_zero_basis(self.classes)
         scores = _combined(eta, basis.T)
         largest = scores.high.argmax(axis=1)[:, None]
@@ -177,20 +177,20 @@ class Multinomial(LossTraits):
         return _combined(chances - ones, basis).where(known[:, None], 0.0)
 
     def _scores(self, eta: AnyArray) -> AnyArray:
-        """Return scores of all classes, the largest of a record 0."""
+        """Return the scores of all classes, shifted so that a record's largest is 0."""
         scores = eta @ sum_zero_basis(self.classes).T.astype(eta.dtype)
         return np.asarray(scores - scores.max(axis=1, keepdims=True))
 
 
 def _places(y: AnyArray) -> tuple[AnyArray, AnyArray]:
-    """Return which targets are classes, and the places of all (of others the first)."""
+    """Return a mask of valid classes, and class indices (0 for records without a class)."""
     place = y.astype(np.intp)
     known = place >= 0
     return known, np.where(known, place, 0)
 
 
 def _combined(value: Twofold, matrix: Array) -> Twofold:
-    """Return the product with a matrix of doubles, term by term."""
+    """Return the matrix product with a matrix of doubles."""
     total = value[:, :1] * matrix[:1]
     for j in range(1, len(matrix)):
         total = total + value[:, j : j + 1] * matrix[j : j + 1]
@@ -199,9 +199,9 @@ def _combined(value: Twofold, matrix: Array) -> Twofold:
 
 @lru_cache(maxsize=MOST_CLASSES)
 def sum_zero_basis(classes: int) -> Array:
-    """Return columns that are orthonormal and add up to 0, with a line for every class.
+    """Return an orthonormal basis of the vectors over classes that add up to 0.
 
-    Column j is (1, …, 1, −j, 0, …, 0)/√(j(j+1)) with j ones (Helmert).
+    Column j is (1, …, 1, −j, 0, …, 0)/√(j(j+1)) with j ones (Helmert contrasts).
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ def sum_zero_basis(classes: int) -> Array:
     Returns
     -------
     array
-        A matrix with one column fewer than lines.
+        The basis vectors as columns, with one row for each class.
 
     Examples
     --------
@@ -236,11 +236,11 @@ def class_pairs(classes: int) -> list[tuple[int, int]]:
 
 
 def over_pairs(classes: int, grams: Sequence[Array]) -> Array:
-    """Return Σ G ⊗ (eⱼ − eₖ)(eⱼ − eₖ)ᵀ over pairs of classes, in coordinates.
+    """Return Σ G ⊗ (eⱼ − eₖ)(eⱼ − eₖ)ᵀ over pairs of classes, in the sum-zero basis.
 
-    With Gram matrices of weights pⱼpₖ this is the Hessian of the losses: diag(p) − ppᵀ is
-    the sum of pⱼpₖ(eⱼ − eₖ)(eⱼ − eₖ)ᵀ. With −qⱼqₖ it is the scatter of gradients, as
-    q = p − e_y adds up to 0.
+    If G are the Gram matrices of rows weighted by pⱼpₖ, this is the Hessian of the losses,
+    because diag(p) − ppᵀ is the sum of pⱼpₖ(eⱼ − eₖ)(eⱼ − eₖ)ᵀ. With weights −qⱼqₖ it is
+    the scatter matrix of gradients, because q = p − e_y adds up to 0.
     """
     basis, size = sum_zero_basis(classes), len(grams[0])
     whole = np.zeros((size, classes - 1, size, classes - 1))
@@ -251,19 +251,19 @@ def over_pairs(classes: int, grams: Sequence[Array]) -> Array:
 
 
 def class_coefficients(value: Array, classes: int) -> Array:
-    """Return the coefficients of every class from coordinates; they add up to 0.
+    """Return the coefficients of every class, which add up to 0 over classes.
 
     Parameters
     ----------
     value : array
-        Coordinates, as a model is fitted in them.
+        The fitted coefficients, in the coordinates of `sum_zero_basis`.
     classes : int
         The number of classes.
 
     Returns
     -------
     array
-        One line for each class, and one column for each feature.
+        One row for each class, and one column for each feature.
 
     Examples
     --------
@@ -276,12 +276,12 @@ def class_coefficients(value: Array, classes: int) -> Array:
 
 
 def class_map(classes: int, place: int, columns: int) -> Array:
-    """Return the matrix that takes coordinates to the coefficients of one class."""
+    """Return the matrix that maps coordinates to the coefficients of one class."""
     return np.kron(np.eye(columns), sum_zero_basis(classes)[place])
 
 
 def is_multinomial(loss: Loss) -> bool:
-    """Whether a loss is about several scores of a record at once.
+    """Return whether a loss has several scores per record.
 
     Parameters
     ----------

@@ -1,11 +1,10 @@
-"""The objective of confide, on one scale: a sum over records.
+"""The objective of a fit, written as a sum over records, not as a mean.
 
     F(θ) = Σᵢ wᵢφ(⟨xᵢ,θ⟩, yᵢ) + ⟨b,θ⟩ + r(θ) + ½ Σⱼ Λⱼθⱼ²      over θ in C
 
-Records count wᵢ = min(4, X/‖xᵢ‖) times if they are weighted by length, and otherwise
-once; weights of their own are multiplied with that. A margin may have an offset.
-Everything an `Objective` knows is public; the rows and the linear term b are arguments of
-the solver.
+The weight wᵢ is min(4, X/‖xᵢ‖) if records are weighted by row length, and 1 otherwise;
+case weights are multiplied with it. A margin may have an offset. All attributes of an
+`Objective` are public; the rows and the linear term b are arguments of the solver.
 """
 
 import math
@@ -26,19 +25,20 @@ from confide.objectives.penalties import restrict_penalty
 from confide.objectives.penalty import Penalty
 
 LARGEST_PREDICTOR = 20.0
-"""A predictor of log-odds or of a logarithm may vary by this much over unit rows."""
+"""The assumed largest linear predictor on a logit or logarithmic scale."""
 PREDICTOR_SHARE = 0.8
-"""A predictor of the target itself varies a little less than the target does."""
+"""The assumed size of the linear predictor relative to that of a numeric target."""
 MARGIN = 2.0
-"""Noise of this many log-odds still leaves most predictions on their side."""
+"""The noise in log-odds at which most predicted classes are still unchanged."""
 LOG_TWO = math.log(2)
-"""Odds double from the middle of a column to its end, or from one level to another."""
+"""The assumed effect of a column: odds double from the middle of its range to an end, or
+from one level to another."""
 
 
 def guess_coef_norm(
     loss: Loss, dimension: int, row_norm: float, target_bound: float | None
 ) -> float:
-    """Guess ‖θ‖ for rows of which only the length is known."""
+    """Guess ‖θ‖ from the bound on the length of rows alone."""
     if is_squared(loss):
         return PREDICTOR_SHARE * (target_bound or 1.0) * math.sqrt(dimension) / row_norm
     return LARGEST_PREDICTOR * _scores_apart(loss) / row_norm
@@ -56,11 +56,11 @@ def guess_coef_norm_of_columns(
     loss : Loss
         The loss.
     heights : array
-        The lengths that features have when they are scaled.
+        The size of every feature after scaling.
     columns : int
         The number of columns of the schema.
     target_bound : float or None
-        The largest target, where the loss needs one.
+        The largest target, if the loss needs a bound on it.
 
     Returns
     -------
@@ -69,7 +69,7 @@ def guess_coef_norm_of_columns(
 
     Examples
     --------
-    Log-odds may vary by 20 over the length of a row, or more with many columns:
+    Log-odds are assumed to be at most 20, or more with many columns:
 
     >>> import numpy as np
     >>> from confide.objectives import Logistic, guess_coef_norm_of_columns
@@ -83,20 +83,20 @@ def guess_coef_norm_of_columns(
 
 
 def _scores_apart(loss: Loss) -> float:
-    """Return how many times as long coefficients are where a record has several scores."""
+    """Return the factor on ‖θ‖ for a loss with several scores per record."""
     return loss.classes / 2 if isinstance(loss, Multinomial) else 1.0
 
 
 def typical_margin(loss: Loss, target_bound: float | None) -> float:
-    """Return how far noise may move a predictor, in its own units."""
+    """Return the acceptable noise in a linear predictor, in units of the predictor."""
     return MARGIN * ((target_bound or 1.0) if is_squared(loss) else 1.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """Loss, ridge, penalty and constraint over a public dimension and row norm.
+    """The objective of a fit: a loss, ridge, penalty and constraint with public bounds.
 
-    Everything in it is public; rows are never part of it.
+    All attributes are public; an objective never holds rows.
 
     Parameters
     ----------
@@ -105,10 +105,10 @@ class Objective:
     dimension : int
         The number of coefficients.
     row_norm : float, default 1.0
-        X, the longest that a row can be times its weight.
+        X, the bound on the length of a row times its weight.
     l2 : float or None, default None
-        The ridge of every coefficient, on the scale of the sum. None leaves it to the
-        mechanism, which goes by ``coef_norm_guess``.
+        The ridge weight of every coefficient, on the scale of the sum over records. If
+        None, the mechanism chooses it from ``coef_norm_guess``.
     penalty : Penalty or None, default None
         A penalty on the coefficients.
     constraint : Constraint or None, default None
@@ -116,31 +116,31 @@ class Objective:
     target_bound : float or None, default None
         B, the largest target; squared and Poisson losses need it.
     responses : int, default 1
-        With several a record has as many targets, the loss is the sum over them, and the
-        coefficients are a matrix with a line for every column of the rows. For the
-        multinomial loss: the number of coordinates of a record's scores.
+        The number of targets of a record. If there are several, the loss is the sum over
+        them, and the coefficients are a matrix with one row for every column of the data.
+        For the multinomial loss, the number of coordinates of a record's scores.
     coef_norm_guess : float or None, default None
-        A public guess of ‖θ‖; None takes one from the loss.
+        A public guess of ‖θ‖. If None, it is derived from the loss.
     entries : EntryBounds or None, default None
-        Bounds on single entries of a row, where they are known.
+        Bounds on single entries of a row, if they are known.
     height : float, default 0.0
-        The entry of the constant column, the last one; 0 without one.
+        The entry of the constant column, which is the last; 0 if there is none.
     longest_row : float or None, default None
-        X̄, the longest that a row can be without its weight. None for rows that all count
-        once.
+        X̄, the bound on the length of a row before weighting. None if rows are not weighted
+        by length.
     case_weights : bool, default False
-        Whether records have weights of their own, from 0 to 1.
+        Whether records have case weights, from 0 to 1.
     offset_bound : float, default 0.0
         O, the largest offset of a margin.
 
     Raises
     ------
     InvalidParameter
-        If a parameter is out of its range.
+        If a parameter is out of range.
 
     Examples
     --------
-    The longest gradient of one record is what mechanisms add noise for:
+    Noise is proportional to ``lipschitz``, the largest gradient norm of one record:
 
     >>> from confide.objectives import Logistic, Objective
     >>> objective = Objective(Logistic(), dimension=3, row_norm=2.0, l2=5.0)
@@ -192,42 +192,42 @@ class Objective:
 
     @property
     def weighted(self) -> bool:
-        """Whether records have weights, by the lengths of their rows or of their own."""
+        """Whether records have weights, from row lengths or as case weights."""
         return self.longest_row is not None or self.case_weights
 
     def margin_size(self, length: float) -> float:
-        r"""Return the largest margin at coefficients of a given length.
+        r"""Return the largest margin for coefficients of a given norm.
 
         Parameters
         ----------
         length : float
-            The length ‖θ‖.
+            The norm ‖θ‖.
 
         Returns
         -------
         float
-            A bound on \|⟨x, θ⟩\|, with the offset.
+            A bound on \|⟨x, θ⟩\|, including the offset.
         """
         return self.reach * length + self.offset_bound
 
     @property
     def reach(self) -> float:
-        """X̄: the longest row, whatever its weight. Margins are at most X̄‖θ‖."""
+        """X̄: the bound on row lengths before weighting. Margins are at most X̄‖θ‖ + O."""
         return self.row_norm if self.longest_row is None else self.longest_row
 
     @property
     def row_square(self) -> float:
-        """X·X̄: the largest w‖x‖²."""
+        """X·X̄: the bound on w‖x‖²."""
         return self.row_norm * self.reach
 
     @property
     def heaviest_slope(self) -> float:
-        """The largest slope of the loss times the weight of its record."""
+        """The bound on the slope of the loss times the weight of the record."""
         return self.slope_bound * (HEAVIEST if self.weighted else 1.0)
 
     @property
     def columns(self) -> int:
-        """The number of columns without the constant one."""
+        """The number of columns without the constant column."""
         return self.dimension - bool(self.height)
 
     @property
@@ -236,7 +236,7 @@ class Objective:
         return self.row_norm_of(1)
 
     def row_norm_of(self, count: int) -> float:
-        """Return the largest length of several entries of a row, without the constant one.
+        """Return the largest norm of several entries of a row, excluding the constant one.
 
         Parameters
         ----------
@@ -246,9 +246,9 @@ class Objective:
         Returns
         -------
         float
-            A bound on their length.
+            A bound on the norm of the entries.
         """
-        # Squares of very long or very short rows are no doubles.
+        # Two factors, as squares of very large or small lengths over- or underflow.
         whole = math.sqrt(self.reach - self.height)
         whole *= math.sqrt(self.reach + self.height)
         if self.entries is None:
@@ -256,14 +256,14 @@ class Objective:
         return min(whole * (1 + 2.0**-50), self.entries.norm(count))
 
     def restricted_to(self, count: int) -> "Objective":
-        """Return the objective of a number of columns, and of the constant one.
+        """Return the objective restricted to some columns and the constant column.
 
-        The penalty must treat all columns equally, and does so in the result.
+        The penalty must treat all columns equally, and does so in the result as well.
 
         Parameters
         ----------
         count : int
-            The number of columns.
+            The number of columns, without the constant column.
 
         Returns
         -------
@@ -282,7 +282,7 @@ class Objective:
 
     @property
     def public(self) -> PublicBounds:
-        """The bounds that the loss derives its constants from."""
+        """The public bounds from which the loss derives its constants."""
         radius = math.inf
         if self.constraint is not None:
             radius = self.constraint.radius(self.dimension)
@@ -290,14 +290,14 @@ class Objective:
 
     @property
     def slope_bound(self) -> float:
-        """A: the largest slope of the loss."""
+        """A: the bound on the slope of the loss."""
         return self.loss.slope_bound(self.public)
 
     @property
     def lipschitz(self) -> float:
-        """L = A·X·√responses: the longest gradient of one record.
+        """L = A·X·√responses: the largest norm of the gradient of one record.
 
-        The slope of a multinomial loss is one vector, and A its length.
+        For the multinomial loss it is A·X, because A bounds the norm of the whole slope.
         """
         alone = 1 if is_multinomial(self.loss) else self.responses
         return self.slope_bound * self.row_norm * math.sqrt(alone)
@@ -309,7 +309,7 @@ class Objective:
 
     @property
     def ridge(self) -> Array:
-        """Λⱼ: the ridge weight of every coordinate, the penalty's own included."""
+        """Λⱼ: the ridge weight of every coordinate, including that of the penalty."""
         weights = np.full(self.dimension, 0.0 if self.l2 is None else self.l2)
         if self.penalty is not None:
             weights += self.penalty.ridge(self.dimension)
@@ -322,14 +322,14 @@ class Objective:
 
     @property
     def typical_norm(self) -> float:
-        """A guess of ‖θ‖ for automatic ridges: it affects accuracy, never privacy."""
+        """A guess of ‖θ‖ for choosing the ridge; it affects accuracy, never privacy."""
         if self.coef_norm_guess is not None:
             return self.coef_norm_guess
         return guess_coef_norm(self.loss, self.dimension, self.row_norm, self.target_bound)
 
     @property
     def typical_margin(self) -> float:
-        """A guess of how far noise may move ⟨x,θ⟩: it affects accuracy, never privacy."""
+        """A guess of the acceptable noise in ⟨x,θ⟩; it affects accuracy, never privacy."""
         return typical_margin(self.loss, self.target_bound)
 
     @property
@@ -338,7 +338,7 @@ class Objective:
         return None if self.penalty is None else self.penalty.nonsmooth_part()
 
     def with_ball(self, radius: float) -> "Objective":
-        """Return the same objective with coefficients confined to a ball.
+        """Return the same objective with the coefficients constrained to a ball.
 
         Parameters
         ----------
@@ -358,7 +358,7 @@ class Objective:
         Parameters
         ----------
         l2 : float
-            The ridge of every coefficient.
+            The ridge weight of every coefficient.
 
         Returns
         -------
@@ -369,7 +369,7 @@ class Objective:
 
 
 def check_guess(norm: float | None) -> None:
-    """Reject a guess of ‖θ‖ that is not a length.
+    """Raise an error if a guess of ‖θ‖ is not positive and finite.
 
     Parameters
     ----------
@@ -379,7 +379,7 @@ def check_guess(norm: float | None) -> None:
     Raises
     ------
     InvalidParameter
-        If it is not positive and finite.
+        If the guess is not positive and finite.
 
     Examples
     --------

@@ -14,7 +14,7 @@ PENALTIES: Registry[type[Any]] = Registry("penalty")
 
 
 class _NoRidge:
-    """Penalties without a quadratic part."""
+    """Base class of penalties without a quadratic part."""
 
     __slots__ = ()
 
@@ -35,8 +35,8 @@ class Ridge:
     Parameters
     ----------
     weight : float or tuple of float
-        One weight, or one for each coefficient; on the scale of a sum over records, not of
-        a mean. Larger weights shrink more.
+        One weight, or one for each coefficient, on the scale of a sum over records rather
+        than a mean. Larger weights shrink more.
 
     Examples
     --------
@@ -58,7 +58,7 @@ class Ridge:
         return float(np.sum(np.asarray(self.weight) * theta**2) / 2)
 
     def prox(self, theta: Array, step: float) -> Array:
-        """Shrink every coordinate in proportion."""
+        """Divide every coordinate by 1 + step·weight."""
         return theta / (1 + step * np.asarray(self.weight))
 
     def ridge(self, dimension: int) -> Array:
@@ -66,7 +66,7 @@ class Ridge:
         return _spread(self.weight, dimension)
 
     def nonsmooth_part(self) -> None:
-        """Return None: the penalty is all quadratic."""
+        """Return None: the penalty is purely quadratic."""
 
 
 @PENALTIES.register("l1")
@@ -77,12 +77,12 @@ class L1(_NoRidge):
     Parameters
     ----------
     weight : float or tuple of float
-        One weight, or one for each coefficient; a weight of 0 leaves a coefficient free.
-        Larger weights set more coefficients to 0.
+        One weight, or one for each coefficient. A coefficient with weight 0 is not
+        penalised; larger weights set more coefficients to 0.
 
     Examples
     --------
-    Coefficients move towards 0 by the weight, and stop there:
+    Coefficients are moved towards 0 by the weight, but never past 0:
 
     >>> import numpy as np
     >>> from confide.objectives import L1
@@ -116,7 +116,7 @@ class ElasticNet:
     weight : float
         The overall weight; larger means more shrinkage.
     mix : float, default 0.5
-        The part of the lasso, from 0 (ridge only) to 1 (lasso only).
+        The share of the lasso, from 0 (ridge only) to 1 (lasso only).
 
     Raises
     ------
@@ -168,9 +168,10 @@ class GroupL2(_NoRidge):
     Parameters
     ----------
     weight : float
-        The weight; larger means that more groups vanish.
+        The weight; a larger weight sets more groups to 0.
     groups : tuple of tuples of int
-        The places of the coefficients of each group; other coefficients stay free.
+        The indices of the coefficients in each group. Coefficients in no group are not
+        penalised.
 
     Raises
     ------
@@ -179,7 +180,7 @@ class GroupL2(_NoRidge):
 
     Examples
     --------
-    A group is shortened or vanishes as a whole; here the second one does:
+    Each group is shrunk or set to 0 as a whole; here the second one is set to 0:
 
     >>> import numpy as np
     >>> from confide.objectives import GroupL2
@@ -201,12 +202,12 @@ class GroupL2(_NoRidge):
             raise InvalidParameter("groups", "disjoint and not empty", self.groups)
 
     def levels(self) -> list[tuple[list[int], float]]:
-        r"""Return every group with its own weight.
+        r"""Return the indices and the weight of every group.
 
         Returns
         -------
         list of tuples
-            The places of the group, and weight·√\|g\|.
+            The indices of a group, and weight·√\|g\|.
         """
         return [(list(g), self.weight * len(g) ** 0.5) for g in self.groups]
 
@@ -215,7 +216,7 @@ class GroupL2(_NoRidge):
         return sum(w * float(np.linalg.norm(theta[g])) for g, w in self.levels())
 
     def prox(self, theta: Array, step: float) -> Array:
-        """Shorten every group's vector."""
+        """Shrink the coefficients of every group by a common factor."""
         out = theta.copy()
         for group, weight in self.levels():
             length = float(np.linalg.norm(theta[group]))
@@ -228,14 +229,14 @@ class GroupL2(_NoRidge):
 class Scad(_NoRidge):
     """Smoothly clipped absolute deviation (Fan and Li): lasso near 0, flat far away.
 
-    It is not convex, so only mechanisms whose theorems do not need that accept it.
+    It is not convex, so only mechanisms that do not require convexity accept it.
 
     Parameters
     ----------
     weight : float
-        The slope near 0; larger means that more coefficients vanish.
+        The slope near 0; a larger weight sets more coefficients to 0.
     shape : float, default 3.7
-        Above 2; beyond shape·weight coefficients are not shrunk at all.
+        Greater than 2. Coefficients beyond shape·weight are not shrunk at all.
 
     Raises
     ------
@@ -244,7 +245,7 @@ class Scad(_NoRidge):
 
     Examples
     --------
-    Small coefficients vanish, large ones stay as they were:
+    Small coefficients are set to 0, and large ones are unchanged:
 
     >>> import numpy as np
     >>> from confide.objectives import Scad
@@ -263,7 +264,7 @@ class Scad(_NoRidge):
 
     @property
     def least_curvature(self) -> float:
-        """The slope falls at rate 1/(shape − 1) between weight and shape·weight."""
+        """−1/(shape − 1), the second derivative between weight and shape·weight."""
         return -1 / (self.shape - 1)
 
     def value(self, theta: Array) -> float:
@@ -274,7 +275,7 @@ class Scad(_NoRidge):
         return float(np.where(t <= w, w * t, np.where(t <= a * w, middle, far)).sum())
 
     def prox(self, theta: Array, step: float) -> Array:
-        """Return the minimiser, unique for steps below shape − 1."""
+        """Return the minimiser, which is unique for steps below shape − 1."""
         w, a, t = self.weight, self.shape, np.abs(theta)
         _check_step(step, a - 1)
         near = np.maximum(t - step * w, 0)
@@ -288,14 +289,14 @@ class Scad(_NoRidge):
 class Mcp(_NoRidge):
     """Minimax concave penalty (Zhang): its slope falls linearly from weight to 0.
 
-    It is not convex, so only mechanisms whose theorems do not need that accept it.
+    It is not convex, so only mechanisms that do not require convexity accept it.
 
     Parameters
     ----------
     weight : float
-        The slope near 0; larger means that more coefficients vanish.
+        The slope near 0; a larger weight sets more coefficients to 0.
     shape : float, default 3.0
-        Above 1; beyond shape·weight coefficients are not shrunk at all.
+        Greater than 1. Coefficients beyond shape·weight are not shrunk at all.
 
     Raises
     ------
@@ -321,7 +322,7 @@ class Mcp(_NoRidge):
 
     @property
     def least_curvature(self) -> float:
-        """The slope falls at rate 1/shape."""
+        """−1/shape, the second derivative between 0 and shape·weight."""
         return -1 / self.shape
 
     def value(self, theta: Array) -> float:
@@ -331,7 +332,7 @@ class Mcp(_NoRidge):
         return float(np.where(t <= g * w, near, g * w**2 / 2).sum())
 
     def prox(self, theta: Array, step: float) -> Array:
-        """Return the minimiser, unique for steps below shape."""
+        """Return the minimiser, which is unique for steps below shape."""
         w, g, t = self.weight, self.shape, np.abs(theta)
         _check_step(step, g)
         near = np.maximum(t - step * w, 0) / (1 - step / g)
@@ -341,18 +342,18 @@ class Mcp(_NoRidge):
 @PENALTIES.register("nuclear")
 @dataclass(frozen=True, slots=True)
 class Nuclear(_NoRidge):
-    """Nuclear norm, weight · the sum of the singular values of a matrix of coefficients.
+    """Nuclear norm: weight times the sum of singular values of a coefficient matrix.
 
     Parameters
     ----------
     weight : float
-        The weight; larger means a lower rank.
+        The weight; a larger weight gives a lower rank.
     shape : tuple of two int
-        Rows and columns of the matrix, which are the first rows·columns coefficients.
+        Rows and columns of the matrix, formed by the first rows·columns coefficients.
 
     Examples
     --------
-    Singular values move towards 0 by the weight, and the smaller one vanishes:
+    Singular values are reduced by the weight, and the smaller one becomes 0:
 
     >>> import numpy as np
     >>> from confide.objectives import Nuclear
@@ -384,7 +385,7 @@ class Nuclear(_NoRidge):
 
 
 def is_uniform(penalty: Penalty | None, columns: int) -> bool:
-    """Whether a penalty is separable and equal over the first columns.
+    """Return whether a penalty is separable and equal over the first columns.
 
     Parameters
     ----------
@@ -396,7 +397,7 @@ def is_uniform(penalty: Penalty | None, columns: int) -> bool:
     Returns
     -------
     bool
-        True if every one of these columns has the same penalty of its own.
+        True if the penalty is a sum of equal functions of each of these columns.
 
     Examples
     --------
@@ -410,7 +411,7 @@ def is_uniform(penalty: Penalty | None, columns: int) -> bool:
 
 
 def restrict_penalty(penalty: Penalty, count: int, columns: int, constant: bool) -> Penalty:
-    """Return a penalty with equal weights for ``count`` columns."""
+    """Restrict a penalty with equal weights to ``count`` columns."""
     if not isinstance(penalty, Ridge | L1) or not isinstance(penalty.weight, tuple):
         return penalty
     last = penalty.weight[columns:] if constant else ()
@@ -418,7 +419,7 @@ def restrict_penalty(penalty: Penalty, count: int, columns: int, constant: bool)
 
 
 def soft(theta: Array, level: Any) -> Array:
-    """Soft-threshold every coordinate by level."""
+    """Soft-threshold every coordinate by ``level``."""
     return np.asarray(np.sign(theta) * np.maximum(np.abs(theta) - level, 0))
 
 
@@ -426,7 +427,7 @@ def _spread(weight: float | tuple[float, ...], dimension: int) -> Array:
     weights = np.asarray(weight, dtype=np.float64)
     if weights.ndim and weights.size != dimension:
         raise InvalidParameter(
-            "weight", f"one number or {dimension} of them", f"{weights.size} numbers"
+            "weight", f"one number, or {dimension} numbers", f"{weights.size} numbers"
         )
     return np.array(np.broadcast_to(weights, dimension))
 

@@ -1,10 +1,10 @@
-"""What a penalty r(θ) offers: its value, its proximal map, and bounds on its curvature.
+"""The interface of a penalty r(θ): its value, proximal map and curvature.
 
-``ridge(p)`` is the quadratic part ½Σwⱼθⱼ², which counts towards strong convexity;
-``nonsmooth_part()`` is the rest, the part that a proximal step must treat.
+``ridge(p)`` returns the weights of the quadratic part ½Σwⱼθⱼ², which adds to strong
+convexity. ``nonsmooth_part()`` is the remainder, which needs a proximal step.
 ``least_curvature`` bounds the second derivative from below: 0 for a convex penalty,
-negative for one that is not (SCAD, MCP), and ``convex`` says whether a theorem
-that needs convexity applies.
+negative for one that is not convex (SCAD, MCP). ``convex`` tells whether theorems that
+require convexity apply.
 """
 
 from typing import Protocol
@@ -17,7 +17,7 @@ class Penalty(Protocol):
 
     Examples
     --------
-    Every penalty is 0 at 0, and answers the same questions:
+    Every penalty is 0 at 0, and has the same methods:
 
     >>> import numpy as np
     >>> from confide.objectives import L1, Ridge
@@ -58,7 +58,7 @@ class Penalty(Protocol):
         theta : array
             Coefficients.
         step : float
-            The step; larger ones shrink more.
+            The step size; larger steps shrink more.
 
         Returns
         -------
@@ -88,6 +88,6 @@ class Penalty(Protocol):
         Returns
         -------
         Penalty or None
-            The rest; None if nothing is left.
+            The remainder; None if the penalty is purely quadratic.
         """
         ...

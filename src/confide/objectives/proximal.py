@@ -1,10 +1,11 @@
-"""Proximal maps of penalty and constraint together, in doubles and beyond.
+"""Proximal maps of a penalty and a constraint together.
 
-A penalty's map followed by the projection is exact for many pairs but not for all; the
-pairs that need more are solved here by a one-dimensional root. Pairs with no exact map
-are refused: the solver's certificate rests on exactness. The maps with twofold numbers are
-the same: a certificate multiplies what a map rounds by the curvature of all rows, which is
-more than doubles can bear (docs/proofs/finite-precision.md, twofold-prox).
+For many pairs, the proximal map of the penalty followed by the projection is exact. Some
+other pairs are solved here by finding the root of a function of one variable. Pairs without
+an exact map are rejected, because the solver's certificate requires one. All maps exist in
+double precision and in double-double precision: a certificate multiplies the rounding error
+of a map by the curvature of all rows, which is too much for doubles
+(docs/proofs/finite-precision.md, twofold-prox).
 """
 
 from collections.abc import Callable
@@ -31,7 +32,7 @@ NonsmoothPart: TypeAlias = Penalty | None
 
 
 def has_exact_prox(nonsmooth: NonsmoothPart, constraint: Constraint | None) -> bool:
-    """Whether `prox` is exact for a penalty and a constraint together.
+    """Return whether `prox` is exact for a penalty and a constraint together.
 
     Parameters
     ----------
@@ -43,7 +44,7 @@ def has_exact_prox(nonsmooth: NonsmoothPart, constraint: Constraint | None) -> b
     Returns
     -------
     bool
-        True if it is.
+        True if the map is exact.
 
     Examples
     --------
@@ -63,7 +64,7 @@ def has_exact_prox(nonsmooth: NonsmoothPart, constraint: Constraint | None) -> b
 def prox(
     nonsmooth: NonsmoothPart, constraint: Constraint | None, theta: Array, step: Any
 ) -> Array:
-    """Return the minimiser of step·r(u) + ½‖u − θ‖² over the constraint.
+    """Return the minimiser of step·r(u) + ½‖u − θ‖² over the constraint set.
 
     Parameters
     ----------
@@ -74,8 +75,8 @@ def prox(
     theta : array
         Coefficients.
     step : float or array
-        The step; one for each coefficient where penalty and constraint treat every
-        coefficient alone.
+        The step size. An array has one step for each coefficient, and is allowed if penalty
+        and constraint are separable.
 
     Returns
     -------
@@ -84,7 +85,7 @@ def prox(
 
     Examples
     --------
-    The lasso takes 1 off, then the box cuts at 1:
+    The lasso subtracts 1, then the box clips at 1:
 
     >>> import numpy as np
     >>> from confide.objectives import Box, L1, prox
@@ -106,7 +107,7 @@ def prox(
 
 
 def _group_in_box(nonsmooth: GroupL2, box: Box, theta: Array, step: float) -> Array:
-    """Solve u = clip(θ_g·‖u‖/(‖u‖ + t)) for the length of u, group by group."""
+    """Solve u = clip(θ_g·‖u‖/(‖u‖ + t)), t = step·weight, for ‖u‖ in every group."""
     out = box.project(theta)
     for group, weight in nonsmooth.levels():
         level, point = step * weight, theta[group]
@@ -129,7 +130,7 @@ def _group_in_box(nonsmooth: GroupL2, box: Box, theta: Array, step: float) -> Ar
 
 
 def _group_in_l1_ball(nonsmooth: GroupL2, ball: L1Ball, theta: Array, step: float) -> Array:
-    """Soft-threshold by the level that, after group shrinkage, meets the ball."""
+    """Soft-threshold by the lowest level that gives a point in the ball after shrinkage."""
 
     def shrunk(level: float) -> Array:
         return nonsmooth.prox(soft(theta, level), step)
@@ -149,7 +150,7 @@ def twofold_prox(
     point: Twofold,
     sharpness: float,
 ) -> Twofold:
-    """Return the minimiser of r(u) + ½·sharpness·‖u − point‖² over the constraint."""
+    """Return the minimiser of r(u) + ½·sharpness·‖u − point‖² over the constraint set."""
     if isinstance(nonsmooth, GroupL2) and isinstance(constraint, Nonnegative):
         return _shrunk(nonsmooth, _projected(constraint, point), sharpness)
     if isinstance(nonsmooth, GroupL2) and isinstance(constraint, Box):
@@ -160,14 +161,17 @@ def twofold_prox(
 
 
 def has_twofold_prox(nonsmooth: NonsmoothPart, constraint: Constraint | None) -> bool:
-    """Whether `twofold_prox` goes beyond doubles: maps of other packages do not."""
+    """Return whether `twofold_prox` has double-double precision for this pair.
+
+    Maps of other packages are computed in doubles.
+    """
     return isinstance(nonsmooth, L1 | GroupL2 | Nuclear | None) and isinstance(
         constraint, Box | Nonnegative | L2Ball | L1Ball | None
     )
 
 
 def prox_error(nonsmooth: NonsmoothPart, constraint: Constraint | None, size: int) -> float:
-    """Return a bound on the error of `twofold_prox`, relative to the point's length."""
+    """Return a bound on the error of `twofold_prox`, relative to the norm of the point."""
     unit = 64 * TWOFOLD_UNIT if has_twofold_prox(nonsmooth, constraint) else DOUBLE_UNIT
     return (size + 16) * unit
 
@@ -175,7 +179,7 @@ def prox_error(nonsmooth: NonsmoothPart, constraint: Constraint | None, size: in
 def prox_jacobian(
     nonsmooth: NonsmoothPart, constraint: Constraint | None, point: Array, sharpness: float
 ) -> Array | None:
-    """Return the derivative of the map, on one side where there are two; None: unknown."""
+    """Return the Jacobian of the map (one-sided at kinks), or None if it is unknown."""
     if isinstance(nonsmooth, Nuclear):
         return None
     if isinstance(nonsmooth, GroupL2) and isinstance(constraint, Box | L1Ball):
@@ -223,7 +227,7 @@ def _soft(point: Twofold, level: Twofold) -> Twofold:
 
 
 def _in_l1_ball(ball: L1Ball, point: Twofold) -> Twofold:
-    """Soft-threshold by a level that rises until it meets the ball."""
+    """Project onto the ball, raising the soft threshold until the point is inside."""
     lengths = abs(point)
     if (lengths.total() - ball.size).high <= 0:
         return point
@@ -294,7 +298,7 @@ def _twofold_group_in_l1_ball(
 
 
 def _root(excess: Callable[[Twofold], Twofold], start: float) -> Twofold:
-    """Return a root near one found in doubles, by secants."""
+    """Refine a root that was found in doubles, by the secant method."""
     before, here = Twofold.of(start * (1 - 1e-9)), Twofold.of(start)
     behind, now = excess(before), excess(here)
     for _ in range(8):
@@ -307,7 +311,7 @@ def _root(excess: Callable[[Twofold], Twofold], start: float) -> Twofold:
 
 
 def _bisected(excess: Callable[[Twofold], Twofold], low: float, high: float) -> Twofold:
-    """Return the root of a falling function: doubles by halving, then secants."""
+    """Return the root of a decreasing function, by bisection and then secant steps."""
     for _ in range(MOST_ROUNDS):
         middle = low + 0.5 * (high - low)
         if not low < middle < high:
@@ -319,8 +323,9 @@ def _bisected(excess: Callable[[Twofold], Twofold], low: float, high: float) -> 
 def _low_rank(nonsmooth: Nuclear, point: Twofold, sharpness: float) -> Twofold:
     """Soft-threshold singular values: u·h(uᵀu) with h(s) = (1 − level/√s)₊.
 
-    Right singular vectors in doubles, made orthonormal, leave uᵀu diagonal up to a small
-    rest; h of the sum is h of the diagonal and divided differences times the rest.
+    In the basis of the right singular vectors, computed in doubles and then orthonormalised
+    further, uᵀu is diagonal up to a small remainder. h(uᵀu) is then h of the diagonal plus
+    the divided differences of h times the remainder.
     """
     rows, columns = nonsmooth.shape
     count = rows * columns

@@ -1,9 +1,9 @@
-"""tanh and exp beyond doubles: a table of exact values, and a short series in between.
+"""tanh and exp in double-double precision, from a table and a short series.
 
-A table holds the function on a fine grid, to 106 bits from whole numbers. From the nearest
-point on, the first-order term is a product of twofold numbers or one without error, and all
-that follows is below 2⁻²⁰, so that doubles lose little there. The bounds are proved in
-docs/proofs/finite-precision.md, tabulated.
+A table holds the function on a fine grid to 106 bits, computed in integer arithmetic. The
+series starts at the nearest grid point. Its first-order term is an exact or a double-double
+product, and all further terms are below 2⁻²⁰, so that doubles suffice for them. The bounds
+are proved in docs/proofs/finite-precision.md, tabulated.
 """
 
 from dataclasses import dataclass
@@ -15,21 +15,21 @@ from confide._types import Array
 from confide.objectives.twofold import Twofold, two_sum
 
 STEPS = 256
-"""The number of points of the tables between two whole numbers."""
+"""The number of grid points per unit in the table of tanh."""
 REACH = 64
-"""Beyond this tanh is a whole number for all purposes; exp is tabulated no further."""
+"""The largest tabulated argument m; tanh(m/2) is 1 there, to within 2⁻⁹¹."""
 FIXED_BITS = 224
 TANH_ERROR = 2.0**-70
-"""How far off `tanh_of_half` can be."""
+"""The largest absolute error of `tanh_of_half`."""
 FINE_STEPS = 1024
-"""The number of steps of a second table, for exp, between two whole numbers."""
+"""The number of grid points per unit in the table of exp."""
 EXP_ERROR = 2.0**-72
-"""How far off `exp_of` can be, as a share of the value, for arguments up to the reach."""
+"""The largest relative error of `exp_of`, for arguments from −REACH to REACH."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """Values in two parts; slopes in two parts, the first of 26 bits."""
+    """Values and derivatives of tanh in two parts; ``lead`` has 26 bits."""
 
     high: Array
     low: Array
@@ -38,7 +38,7 @@ class _Table:
 
 
 def tanh_of_half(margin: Twofold) -> Twofold:
-    """Return tanh(m/2)."""
+    """Return tanh(m/2) for a margin m."""
     inside = np.clip(margin.high, -REACH, REACH)
     nearest = np.rint(inside * STEPS)
     place = np.abs(nearest).astype(np.intp)
@@ -60,7 +60,7 @@ def tanh_of_half(margin: Twofold) -> Twofold:
 
 
 def exp_of(margin: Twofold) -> Twofold:
-    """Return exp(m), in doubles beyond the range of the table."""
+    """Return exp(m), in double precision above the table, and as exp(−REACH) below it."""
     inside = np.clip(margin.high, -REACH, REACH)
     nearest = np.rint(inside * FINE_STEPS)
     place = (nearest + REACH * FINE_STEPS).astype(np.intp)
@@ -81,7 +81,7 @@ def _on_grid(value: Array, grid: float) -> Array:
 
 
 def _power(over: int, under: int) -> int:
-    """Return e^(over/under) in units of 2^-224, by its series."""
+    """Return e^(over/under) in integer units of 2^-224, by its power series."""
     total = term = 1 << FIXED_BITS
     order = 1
     while term:
@@ -107,7 +107,7 @@ def _tanh_table() -> _Table:
 
 @cache
 def _exp_tables() -> tuple[Twofold, Twofold]:
-    """Return exp at whole numbers from −reach on, and at steps from 0 to 1."""
+    """Return exp at the integers from −REACH to REACH, and on the grid from 0 to 1."""
     one = 1 << FIXED_BITS
     rising = [_power(place, 1) for place in range(REACH + 1)]
     falling = [(one << FIXED_BITS) // power for power in reversed(rising[1:])]
@@ -116,7 +116,7 @@ def _exp_tables() -> tuple[Twofold, Twofold]:
 
 
 def _in_two(values: list[int]) -> tuple[Array, Array]:
-    """Return whole numbers of 2^-224 as a double and what it leaves over, as another."""
+    """Convert integers in units of 2^-224 to doubles and their remainders."""
     one = 1 << FIXED_BITS
     high = [value / one for value in values]
     left = []

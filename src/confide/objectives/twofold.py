@@ -1,8 +1,8 @@
-"""Numbers as unevaluated sums of two doubles: about 106 bits, in any processor's doubles.
+"""Double-double arithmetic: numbers as unevaluated sums of two doubles, about 106 bits.
 
-Sums and products of doubles have errors that are doubles themselves and can be computed
-(two-sum, and two-product by splitting). A `Twofold` keeps them. What its operations lose is
-proved in docs/proofs/finite-precision.md, twofold.
+The rounding errors of sums and products of doubles are doubles themselves. They can be
+computed exactly (two-sum, and two-product by splitting), and a `Twofold` keeps them. Error
+bounds of its operations are proved in docs/proofs/finite-precision.md, twofold.
 """
 
 from dataclasses import dataclass
@@ -13,20 +13,20 @@ import numpy as np
 from confide._types import Array
 
 TWOFOLD_UNIT = 2.0**-102
-"""What a sum, a product, a quotient or a square root of twofold numbers may lose of its
-size."""
+"""The largest relative error of a sum, product, quotient or square root of `Twofold`
+numbers."""
 SPLITTER = 2.0**27 + 1
 
 
 def two_sum(one: Array, other: Array) -> tuple[Array, Array]:
-    """Return the rounded sum and its error."""
+    """Return the rounded sum and its rounding error."""
     total = one + other
     back = total - one
     return total, (one - (total - back)) + (other - back)
 
 
 def two_product(one: Array, other: Array) -> tuple[Array, Array]:
-    """Return the rounded product and its error."""
+    """Return the rounded product and its rounding error."""
     total = one * other
     lead, rest = _halves(one)
     high, low = _halves(other)
@@ -42,17 +42,17 @@ def _halves(value: Array) -> tuple[Array, Array]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Twofold:
-    """``high`` is the double nearest to the number, ``low`` what it leaves over."""
+    """Double-double numbers: ``high`` is the nearest double, ``low`` the remainder."""
 
     high: Array
     low: Array
 
     __array_ufunc__ = None
-    """An array next to a twofold number leaves the operation to it."""
+    """None makes NumPy arrays leave mixed operations to this class."""
 
     @classmethod
     def of(cls, value: Any) -> "Twofold":
-        """Return a number, or a vector of them, in this form."""
+        """Convert a number or an array of numbers."""
         if isinstance(value, Twofold):
             return value
         high = np.asarray(value, np.float64)
@@ -60,12 +60,12 @@ class Twofold:
 
     @classmethod
     def sum_of(cls, high: Any, low: Any) -> "Twofold":
-        """Return the sum of two doubles."""
+        """Return the exact sum of two doubles."""
         return cls(*two_sum(np.asarray(high), np.asarray(low)))
 
     @property
     def size(self) -> int:
-        """How many numbers there are."""
+        """The number of elements."""
         return int(self.high.size)
 
     def __getitem__(self, places: Any) -> "Twofold":
@@ -110,21 +110,21 @@ class Twofold:
         return Twofold(*_normal(first, second)) + left.high / more.high
 
     def scaled(self, factor: Any) -> "Twofold":
-        """Return a product with powers of two, or their negatives: it is exact."""
+        """Multiply by powers of two or their negatives, without rounding."""
         return Twofold(self.high * factor, self.low * factor)
 
     def __abs__(self) -> "Twofold":
         return self.scaled(np.where(self.high < 0, -1.0, 1.0))
 
     def root(self) -> "Twofold":
-        """Return the square root, by one of Newton's steps from the double."""
+        """Return the square root, by one Newton step from the root of ``high``."""
         start = np.sqrt(self.high)
         safe = np.where(start > 0, start, 1.0)
         square = Twofold(*two_product(start, start))
         return Twofold(*_normal(start, (self - square).high / (2 * safe)))
 
     def total(self) -> "Twofold":
-        """Return the sum over the first axis, two by two."""
+        """Return the sum over the first axis, by pairwise summation."""
         left = self
         if not len(left.high):
             return Twofold.of(np.zeros(left.high.shape[1:]))
@@ -138,16 +138,16 @@ class Twofold:
         return left[0]
 
     def norm(self) -> "Twofold":
-        """Return the Euclidean length."""
+        """Return the Euclidean norm."""
         return (self * self).total().root()
 
     def clip(self, lower: Any, upper: Any) -> "Twofold":
-        """Return these numbers, or the end of an interval that they lie beyond."""
+        """Clip the numbers to an interval."""
         low, high = (self - lower).high >= 0, (self - upper).high <= 0
         return self.where(low, lower).where(high, upper)
 
     def where(self, chosen: Any, other: Any) -> "Twofold":
-        """Return these numbers where they are chosen, others elsewhere."""
+        """Return these numbers where ``chosen`` is true, and ``other`` elsewhere."""
         more = Twofold.of(other)
         return Twofold(
             np.where(chosen, self.high, more.high), np.where(chosen, self.low, more.low)
@@ -155,6 +155,6 @@ class Twofold:
 
 
 def _normal(high: Array, low: Array) -> tuple[Array, Array]:
-    """Return the same sum with the larger part rounded to nearest."""
+    """Renormalise a sum, so that its first part is the nearest double."""
     total = high + low
     return total, low - (total - high)

@@ -1,8 +1,8 @@
-"""Keys of a cluster of this machine: without them nobody else connects to its ports.
+"""TLS keys of a local cluster, which prevent other users from connecting to its ports.
 
-Every cluster has a certificate of its own, made when it starts and kept in memory; both
-ends of every connection must show it. Dask makes it with the package cryptography, or it
-is made here with the program openssl.
+Every cluster has its own certificate, which is created at the start and kept in memory.
+Both ends of every connection must present it. Dask creates it with the package
+cryptography; if that is not installed, this module creates it with the program openssl.
 """
 
 import shutil
@@ -20,7 +20,7 @@ LONGEST_WAIT_S = 60.0
 
 
 def cluster_keys(distributed: ModuleType) -> Any:
-    """Return settings for encrypted connections with both ends authenticated."""
+    """Return settings for encrypted connections that authenticate both ends."""
     try:
         return distributed.Security.temporary()
     except ImportError:
@@ -40,7 +40,7 @@ def _made_by_openssl() -> tuple[str, str]:
         raise _cannot("neither was found")
     with tempfile.TemporaryDirectory(prefix="confide-keys-") as folder:
         key, certificate = Path(folder) / "key.pem", Path(folder) / "certificate.pem"
-        made = subprocess.run(  # noqa: S603 - no word of it comes from outside
+        made = subprocess.run(  # noqa: S603 - no argument comes from outside
             [
                 *(program, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "365"),
                 *("-subj", SUBJECT, "-addext", ALTERNATIVE),
@@ -58,6 +58,7 @@ def _made_by_openssl() -> tuple[str, str]:
 def _cannot(reason: str) -> ConfideError:
     return ConfideError(
         "workers need a certificate, so that no other user of this machine can connect "
-        f"to them. The package cryptography or the program openssl creates it: {reason}. "
+        f"to them. It is created by the package cryptography or the program openssl, but "
+        f"{reason}. "
         "Install one of them (pip install cryptography), or leave --workers out."
     )

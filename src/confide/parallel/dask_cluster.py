@@ -1,22 +1,22 @@
-"""A Dask cluster: processes on this machine, or one that is already running elsewhere.
+"""Dask clusters: processes on this machine, or a cluster that is running elsewhere.
 
-How private rows are protected on the way:
+How private rows are protected:
 
-- A worker on which a task raises logs "Compute Failed" with the key, up to a thousand
-  characters of the function and its arguments, the exception and its traceback. So a
-  function of private rows never raises there: send `non_raising(function)`, which
-  returns `RemoteError` in place of an error and shows itself as "<private>", and `unwrap`
-  its result.
-- A value that cannot be pickled is logged as text. Results are to be arrays and numbers.
-- A key that Dask makes up holds a digest of the arguments, and schedulers show keys to
-  anyone. Name tasks yourself, `client.submit(..., key=..., pure=False)`.
-- Workers that are started here log nothing, print nothing, keep no rows on disk when
-  memory gets short, and open no page for browsers. A cluster that runs elsewhere does
-  what its owner set up, `tls://` included.
-- The ports of a local cluster listen on this machine only, yet every account of the
-  machine can reach them, and a client that is let in can read the rows and run programs.
-  So they speak TLS alone, with a certificate made for this cluster that both ends must
-  show.
+- If a task raises an error, the worker logs "Compute Failed" with the key, up to a thousand
+  characters of the function and its arguments, the exception and its traceback. A function
+  of private rows must therefore never raise on a worker. Send `non_raising(function)`,
+  which returns a `RemoteError` instead of raising and is displayed as "<private>", and
+  `unwrap` its result.
+- A value that cannot be pickled is logged as text, so results should be arrays and numbers.
+- A key that Dask generates contains a digest of the arguments, and schedulers show keys to
+  anyone. Choose the key yourself: `client.submit(..., key=..., pure=False)`.
+- Workers that are started here log nothing, print nothing, write no rows to disk when
+  memory is short, and serve no web page. A cluster that runs elsewhere behaves as its owner
+  configured it, which includes the use of `tls://`.
+- The ports of a local cluster listen on this machine only, but every account of the machine
+  can reach them, and a connected client can read the rows and run programs. They therefore
+  accept only TLS connections, with a certificate made for this cluster that both ends must
+  present.
 """
 
 import logging
@@ -39,18 +39,18 @@ from confide.parallel.workers import (
 )
 
 Client: TypeAlias = Any
-"""A `distributed.Client`; Dask has no types of its own."""
+"""A `distributed.Client`; Dask has no type annotations."""
 
 MOST_WORKERS: Final = 1024
 CONNECT_TIMEOUT_S: Final = 10.0
-"""Seconds to wait for a scheduler elsewhere, and as long again for its workers."""
+"""Seconds to wait for a remote scheduler, and as long again for its workers."""
 
 _SPAWN_VARIABLES: Final = "distributed.nanny.pre-spawn-environ"
 _KEPT_MEMORY: Final = {
     "MALLOC_TRIM_THRESHOLD_": str(2**28),
     "MALLOC_MMAP_THRESHOLD_": str(2**25),
 }
-"""Dask lets workers give memory back at once, and blocks then cost five times as much."""
+"""By default Dask lets workers return memory at once, which slows down blocks fivefold."""
 _LEFT_BEHIND: Final = ("PYTHONHASHSEED", "__DASK_PARENT_PID")
 """Variables that Dask also sets in the parent when it starts a worker."""
 
@@ -73,10 +73,10 @@ def connected(
     Parameters
     ----------
     workers : int or None, default None
-        Number of processes to start on this machine, each with one thread; a lost one is
-        replaced. They end with the context.
+        Number of processes to start on this machine, each with one thread. Lost processes
+        are replaced, and all of them end with the context.
     address : str or None, default None
-        Where a scheduler listens, such as ``"tcp://host:8786"``. The scheduler and its
+        Address of a scheduler, such as ``"tcp://host:8786"``. The scheduler and its
         workers keep running when the context ends.
 
     Yields
@@ -101,7 +101,7 @@ def connected(
     """
     if workers is not None and address is not None:
         raise InvalidParameter(
-            "workers", "left out where an address is given", workers, "Choose one of them."
+            "workers", "left out if an address is given", workers, "Choose one of them."
         )
     if workers is not None:
         with _local(_checked_number(workers)) as client:
@@ -136,19 +136,19 @@ def current_client() -> Client | None:
         return None
 
 
-# ---------------------------------------------------------------- tasks that keep quiet
+# --------------------------------------------------------------------- non-raising tasks
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteError:
-    """What a non-raising function returns in place of an error; it quotes no value.
+    """The result of a non-raising function after an error; it contains no values.
 
     Parameters
     ----------
     kind : type
         The class of the error.
     message : str
-        Its message.
+        The message of the error.
 
     Examples
     --------
@@ -172,7 +172,7 @@ class NonRaising:
 
     Examples
     --------
-    It shows nothing of the function and what it holds:
+    Its representation does not show the function or its data:
 
     >>> from confide.parallel.dask_cluster import NonRaising
     >>> NonRaising(abs)
@@ -198,7 +198,7 @@ class NonRaising:
 
 
 def non_raising(function: Callable[..., Any]) -> NonRaising:
-    """Return a function that can be sent to workers; read its results by `unwrap`.
+    """Wrap a function so that it can be sent to workers; `unwrap` its results.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ def non_raising(function: Callable[..., Any]) -> NonRaising:
     Returns
     -------
     NonRaising
-        The same function; it returns a `RemoteError` where it would raise an error.
+        A function that returns a `RemoteError` instead of raising an error.
 
     Examples
     --------
@@ -225,7 +225,7 @@ def unwrap(result: Any) -> Any:
     Parameters
     ----------
     result : object
-        What the function returned.
+        Return value of the function.
 
     Returns
     -------
@@ -309,7 +309,7 @@ def _answering(distributed: ModuleType, address: str) -> Client:
     except (OSError, ValueError, TypeError, RuntimeError) as error:
         raise InvalidParameter(
             "address",
-            f"where a Dask scheduler answers within {CONNECT_TIMEOUT_S:g} seconds",
+            f"that of a Dask scheduler that answers within {CONNECT_TIMEOUT_S:g} seconds",
             address,
             "Start one with `dask scheduler`, or check the name, the port and the "
             "firewall; for tls:// set distributed.comm.tls in Dask's configuration. "
@@ -318,10 +318,10 @@ def _answering(distributed: ModuleType, address: str) -> Client:
 
 
 async def _visit(distributed: ModuleType, address: str) -> None:
-    """Connect and leave.
+    """Test the connection with a temporary client.
 
-    A client that cannot connect would remain the default, and Dask closes it only when it
-    is collected, on whichever thread that happens; here its own event loop waits for it.
+    A client that cannot connect would remain the default client, and Dask would close it
+    only at garbage collection, on an arbitrary thread. Here its own event loop closes it.
     """
     client = distributed.Client(
         address, timeout=CONNECT_TIMEOUT_S, asynchronous=True, set_as_default=False
@@ -347,13 +347,13 @@ def _check_that_workers_are_there(client: Client, address: str) -> None:
             "address",
             "that of a scheduler whose workers can import confide",
             address,
-            "Install the same version of confide where they run.",
+            "Install the same version of confide on the workers.",
         )
 
 
 @contextmanager
 def _without_logging() -> Iterator[None]:
-    """Keep Dask from logging here: it logs values that it could not send as text."""
+    """Disable Dask's logging in this process: it logs values that it could not send."""
     loggers = [logging.getLogger(name) for name in _LOGGERS]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
@@ -371,7 +371,7 @@ def _distributed() -> ModuleType:
     except ImportError:
         raise InvalidParameter(
             "workers or address",
-            "left out where Dask is not installed",
+            "left out if Dask is not installed",
             "no module distributed",
             "pip install 'confide[dask]'",
         ) from None
@@ -388,16 +388,16 @@ def _checked_number(workers: int) -> int:
 def _checked_address(address: str) -> str:
     if not isinstance(address, str) or not address.startswith(("tcp://", "tls://")):
         raise InvalidParameter(
-            "address", "tcp://host:port or tls://host:port, as a text", address
+            "address", "a string tcp://host:port or tls://host:port", address
         )
     return address
 
 
-# ------------------------------------------------------------- inside scheduler and worker
+# -------------------------------------------------------------- on scheduler and workers
 
 
 def _ready() -> bool:
-    """Return True where a worker can import this function."""
+    """Return True; only workers that can import confide can run this function."""
     return True
 
 
@@ -406,13 +406,13 @@ def _serve_no_page(dask_scheduler: Any) -> None:
 
 
 def _close_web_server(server: Any) -> None:
-    """Stop what Dask serves to browsers in any case, even with no dashboard."""
+    """Stop the web server, which Dask starts even without a dashboard."""
     server.http_server.stop()
     del server.services["dashboard"]
 
 
 def _silence() -> Any:
-    """Return a plugin for workers that log nothing, print nothing and serve no page."""
+    """Return a worker plugin that disables logging, printing and the web server."""
     kind = _distributed().WorkerPlugin
     return type("Silence", (kind,), {"name": "confide-silence", "setup": _be_silent})()
 

@@ -1,4 +1,4 @@
-"""Threads of this process, and worker processes with one thread each."""
+"""Threads of this process, and single-threaded worker processes."""
 
 import os
 import signal
@@ -20,18 +20,18 @@ def _blas() -> ThreadpoolController:
 
 @cache
 def pool(threads: int) -> ThreadPoolExecutor:
-    """Return the threads of this process; one pool for every number of them."""
+    """Return the pool of this process with this number of threads."""
     return ThreadPoolExecutor(threads, thread_name_prefix="confide")
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:
-    """Let products of matrices use one thread each: blocks are worked on side by side."""
+    """Limit BLAS to one thread per product, since blocks are processed in parallel."""
     limit: AbstractContextManager[Any] = _blas().limit(limits=1, user_api="blas")
     return limit
 
 
 def threads_to_use() -> int:
-    """Return how many threads to use: as OMP_NUM_THREADS says, or one for every core."""
+    """Return the number of threads to use: OMP_NUM_THREADS, or one per core."""
     asked = os.environ.get("OMP_NUM_THREADS", "")
     if asked.isdigit() and int(asked) > 0:
         return int(asked)
@@ -50,11 +50,11 @@ THREAD_LIMITS: Final = (
     "VECLIB_MAXIMUM_THREADS",
     "NUMEXPR_NUM_THREADS",
 )
-"""Read when NumPy is imported, so they are set when a worker is born."""
+"""Variables that are read when NumPy is imported, and set when a worker starts."""
 
 
 def cannot_start(what: str) -> ConfideError:
-    """Explain why worker processes exit at once, as in a script without a guard."""
+    """Return the error for workers that exit at once, as in a script without main guard."""
     return ConfideError(
         f"worker processes exited right after starting. In a script, {what} "
         'below `if __name__ == "__main__":`, because workers import the script.'
@@ -63,9 +63,10 @@ def cannot_start(what: str) -> ConfideError:
 
 @contextmanager
 def single_threaded() -> Iterator[None]:
-    """Let processes that start here use one thread, and leave Ctrl-C to the parent.
+    """Start processes in this context single-threaded, and leave Ctrl-C to the parent.
 
-    Threads that start here inherit the latter: processes that they start ignore Ctrl-C.
+    Threads started in this context inherit the blocked signal, so processes that they
+    start ignore Ctrl-C, too.
     """
     masks = hasattr(signal, "pthread_sigmask")
     with preserve_environment(THREAD_LIMITS):
@@ -81,7 +82,7 @@ def single_threaded() -> Iterator[None]:
 
 @contextmanager
 def preserve_environment(names: Iterable[str]) -> Iterator[None]:
-    """Restore the present values of these variables at the end."""
+    """Restore the current values of these variables on exit."""
     before = {name: os.environ.get(name) for name in names}
     try:
         yield

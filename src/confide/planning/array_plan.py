@@ -1,4 +1,4 @@
-"""Plans of fits to arrays, of which only the numbers of rows and columns are known."""
+"""Plans of fits to arrays, from the numbers of rows and columns only."""
 
 import math
 from typing import Any, Literal, cast
@@ -22,9 +22,9 @@ from confide.privacy import Budget, Neighbours, check_budget
 
 MOST_COLUMNS = 10**6
 MOST_WITH_INTERVALS = 500
-"""Their plans take time by the cube of the number of columns."""
+"""Largest number of columns in a plan with intervals; the time grows with its cube."""
 NOT_PLANNED = (
-    "The effect of noise over several fits or steps cannot be planned: fit simulated "
+    "The effect of noise over several fits or steps cannot be predicted: fit simulated "
     "data, or plan with mechanism='objective'."
 )
 
@@ -46,9 +46,9 @@ def make_plan(
     intervals: Any = None,
     classes: int = 2,
 ) -> Plan:
-    """Plan a fit to arrays from public facts; nothing is read and nothing is spent.
+    """Plan a fit to arrays from public facts, without reading data or spending budget.
 
-    Fits with a schema are planned by `plan_fit`.
+    Use `plan_fit` for fits with a schema.
 
     Parameters
     ----------
@@ -59,11 +59,11 @@ def make_plan(
     budget : Pure, Approx or Zcdp
         Budget of the fit.
     model : {"logistic", "svm", "linear", "poisson"}, default="logistic"
-        Kind of model.
+        Name of the model.
     mechanism : str or Mechanism, default="objective"
-        How coefficients are released.
+        Mechanism that releases the coefficients.
     neighbours : {"add-remove", "replace-one"}, optional
-        Relation to protect; by default that of the mechanism.
+        Neighbour relation to protect; by default that of the mechanism.
     row_norm : float, default=1.0
         Public bound on the length of a row.
     l2 : float or "auto", default="auto"
@@ -85,7 +85,7 @@ def make_plan(
     Returns
     -------
     Plan
-        Errors and interval widths to expect.
+        Expected errors and interval widths.
 
     Raises
     ------
@@ -173,7 +173,7 @@ def compare_mechanisms(
     slope_bound: float | None = None,
     intervals: Any = None,
 ) -> tuple[Plan, ...]:
-    """Plan with every mechanism that supports the model; the smallest error comes first.
+    """Plan with every mechanism that supports the model, sorted by total error.
 
     Parameters
     ----------
@@ -184,9 +184,9 @@ def compare_mechanisms(
     budget : Pure, Approx or Zcdp
         Budget of the fit.
     model : {"logistic", "svm", "linear", "poisson"}, default="logistic"
-        Kind of model.
+        Name of the model.
     neighbours : {"add-remove", "replace-one"}, optional
-        Relation to protect; by default that of each mechanism.
+        Neighbour relation to protect; by default that of each mechanism.
     row_norm : float, default=1.0
         Public bound on the length of a row.
     l2 : float or "auto", default="auto"
@@ -205,7 +205,7 @@ def compare_mechanisms(
     Returns
     -------
     tuple of Plan
-        A plan for each mechanism.
+        One plan for each mechanism, with the smallest error first.
 
     Examples
     --------
@@ -243,7 +243,7 @@ def compare_mechanisms(
 
 
 def _several(loss: Loss, classes: int) -> int:
-    """Return the number of classes of one loss: 2 where there is a fit for each."""
+    """Return the number of classes of the loss: 2 if every class has its own fit."""
     count = whole_number("classes", classes)
     return count if is_logistic(loss) and 2 < count <= MOST_CLASSES else 2
 
@@ -251,7 +251,7 @@ def _several(loss: Loss, classes: int) -> int:
 def _clipped(
     loss: Any, model: str, target_bound: float | None, slope_bound: float | None
 ) -> Loss:
-    """Return the loss that the estimator of this model minimises: its slope is bounded."""
+    """Return the loss that the estimator minimises, clipped if its slope is unbounded."""
     if loss.targets != "signs" and target_bound is None:
         raise MissingPublicBound(f"a plan for model={model!r} needs target_bound: set it.")
     scaled = loss.family.identity_link
@@ -269,7 +269,7 @@ def _clipped(
 
 
 def _check_width(columns: int, *, with_intervals: bool) -> None:
-    """Reject what would take a plan hours."""
+    """Raise if there are so many columns that a plan would take hours."""
     if columns > MOST_COLUMNS:
         raise InvalidParameter("columns", f"at most {MOST_COLUMNS:,} in a plan", columns)
     if with_intervals and columns > MOST_WITH_INTERVALS:

@@ -1,8 +1,8 @@
-"""Plans of fits with a schema: what to expect, from public facts alone.
+"""Plans of fits with a schema: expected errors and interval widths, from public facts.
 
 A plan takes an estimator with all its settings and a number of rows. It simulates many
-tables that fit the schema, follows the fit on each, and reports the likely result and its
-quartiles.
+tables that match the schema, predicts the result of the fit on each of them, and reports
+medians and quartiles.
 """
 
 import math
@@ -40,18 +40,18 @@ from confide.privacy import Budget, Guarantee
 DRAWS = 25
 """Number of simulated tables."""
 MOSTLY_NOISE = 0.8
-"""From this ratio of error to effect on, a model says more about its noise."""
+"""Smallest ratio of error to effect at which a model is reported as mostly noise."""
 USEFUL_RATIO = 0.5
-"""The ratio at which the advice aims."""
+"""Ratio of error to effect that the advice aims for."""
 LARGEST_EPSILON = 1000.0
 MOST_FEATURES = 500
 
 
 @dataclass(frozen=True, slots=True)
 class FitPlan:
-    """What to expect of a fit, for every line of its summary and for every column.
+    """Expected errors and interval widths of a fit, for every summary line and column.
 
-    Use `plan_fit` to make one.
+    Use `plan_fit` to create a plan.
 
     Parameters
     ----------
@@ -62,13 +62,13 @@ class FitPlan:
     fit : CalibratedFit
         Noise, ridge and guarantee of the fit.
     lines : tuple of LinePlan
-        What to expect of each line of the summary.
+        Expected error and interval width of each line of the summary.
     columns : tuple of LinePlan
-        What to expect of each column, with all of its lines together.
+        Expected error and interval width of each column, from the medians over its lines.
     shapes : Shapes
-        The tables from which columns were simulated.
+        Shapes of real tables from which columns were simulated.
     made : dict, optional
-        Plans for other budgets and numbers of rows that were made before.
+        Cache of plans for other budgets and numbers of rows.
 
     Examples
     --------
@@ -88,16 +88,16 @@ class FitPlan:
     columns: tuple[LinePlan, ...]
     shapes: Shapes = field(repr=False, compare=False)
     made: dict[Any, "FitPlan"] = field(default_factory=dict, repr=False, compare=False)
-    """Plans for other numbers of rows and other budgets that were asked for already."""
+    """Cache of plans for other numbers of rows and other budgets."""
 
     @property
     def budget(self) -> Budget:
-        """What the fit will cost a person."""
+        """The budget of the fit, per person."""
         return self.fit.spec.budget
 
     @property
     def guarantee(self) -> Guarantee:
-        """What the fit would promise."""
+        """The guarantee of the planned fit."""
         promised = self.fit.calibration.guarantee
         count = self.fit.spec.rows_per_person
         if count == 1:
@@ -106,7 +106,7 @@ class FitPlan:
 
     @property
     def main(self) -> Calibration:
-        """How the coefficients are released."""
+        """Noise and guarantee of the coefficients, without ranges and intervals."""
         found: Any = self.fit.calibration
         while isinstance(found, RangesCalibration | IntervalCalibration):
             found = found.main
@@ -120,7 +120,7 @@ class FitPlan:
 
     @property
     def bought_ranges(self) -> tuple[str, ...]:
-        """The columns whose ranges the fit will buy."""
+        """Names of the columns whose ranges the fit will estimate privately."""
         found = self.fit.calibration
         if not isinstance(found, RangesCalibration):
             return ()
@@ -128,12 +128,12 @@ class FitPlan:
 
     @property
     def noise_ratio(self) -> float:
-        """How far errors stray the prediction, as a multiple of what it explains."""
+        """Root mean square ratio of error to typical effect over the columns."""
         ratios = [min(column.ratio, 1e3) for column in self.columns]
         return math.sqrt(float(np.mean(np.square(ratios))))
 
     def line(self, name: str) -> LinePlan:
-        """Return what to expect of a column, or of a line of the summary.
+        """Return the expected error and width of a column or of a summary line.
 
         Parameters
         ----------
@@ -143,7 +143,7 @@ class FitPlan:
         Returns
         -------
         LinePlan
-            Its error and interval width.
+            The expected error and interval width.
 
         Raises
         ------
@@ -259,7 +259,7 @@ class FitPlan:
         Returns
         -------
         int or None
-            The number; None if no number suffices.
+            The number of rows, or None if no number suffices.
         """
 
         def enough(rows: float) -> bool:
@@ -274,7 +274,7 @@ class FitPlan:
         Returns
         -------
         str
-            What would help; empty if the plan is useful as it is.
+            The advice; empty if the plan is not mostly noise.
         """
         if self.noise_ratio < MOSTLY_NOISE:
             return ""
@@ -283,8 +283,8 @@ class FitPlan:
         needs += [] if budget is None else [f"a budget of about {budget}"]
         needs += ["fewer columns and levels"]
         return (
-            "At this budget the model will be mostly noise. An error of half a typical "
-            f"effect needs {' or '.join(needs)}."
+            "At this budget the model will be mostly noise. Reducing the error to half of "
+            f"a typical effect needs {' or '.join(needs)}."
         )
 
     def useful_budget(self) -> Budget | None:
@@ -293,7 +293,7 @@ class FitPlan:
         Returns
         -------
         Pure, Approx, Zcdp or None
-            The budget; None if no budget suffices.
+            The budget, or None if no budget suffices.
         """
 
         def enough(epsilon: float) -> bool:
@@ -306,7 +306,7 @@ class FitPlan:
         return None if found is None else resized(self.budget, found)
 
     def facts(self) -> tuple[tuple[str, str], ...]:
-        """Return what is fixed before the fit.
+        """Return the settings that are fixed before the fit.
 
         Returns
         -------
@@ -328,16 +328,16 @@ class FitPlan:
         inner: Any = self.fit.calibration
         inner = inner.main if isinstance(inner, RangesCalibration) else inner
         if isinstance(inner, IntervalCalibration):
-            left = " of what is left" if self.bought_ranges else " of the budget"
+            left = " of the remaining budget" if self.bought_ranges else " of the budget"
             found.append(("intervals", f"{float(1 - inner.split[0]):.0%}{left}"))
         if not follows(main) and self.rows > MOST_TRIAL_ROWS:
             found.append(
-                ("tried on", f"{MOST_TRIAL_ROWS:,} rows; errors on more are smaller")
+                ("simulated", f"{MOST_TRIAL_ROWS:,} rows; more rows give smaller errors")
             )
         return tuple(found)
 
     def record(self) -> dict[str, Any]:
-        """Return the plan as plain values, with None for NaN.
+        """Return the plan as a dictionary of plain values, with None for NaN.
 
         Returns
         -------
@@ -374,14 +374,14 @@ SUPPOSED = (
     ),
     "randomly correlated columns that contribute equally to the target",
 )
-"""What a plan supposes of the table, which it does not read."""
+"""Assumptions of a plan about the table, which is not read."""
 WIDTH = 88
 
 
 def plan_fit(
     model: Any, rows: int, *, draws: int = DRAWS, shapes: Shapes | None = None
 ) -> FitPlan:
-    """Plan a fit of an estimator with a schema; nothing is read and nothing is spent.
+    """Plan a fit with a schema, without reading data or spending budget.
 
     Parameters
     ----------
@@ -392,12 +392,12 @@ def plan_fit(
     draws : int, default=25
         Number of simulated tables.
     shapes : Shapes, optional
-        What columns look like; by default those of real public tables.
+        Shapes of the simulated columns; by default those of real public tables.
 
     Returns
     -------
     FitPlan
-        Errors and interval widths to expect, line by line.
+        Expected errors and interval widths, by line and by column.
 
     Raises
     ------
@@ -444,15 +444,15 @@ def plan_fit(
 
 
 def _check_width(schema: Any) -> None:
-    """Reject a schema whose plan would take hours: time grows by the cube."""
+    """Raise if a schema has too many features: the time grows with their cube."""
     features = 0 if schema is None else len(schema.features)
     if features > MOST_FEATURES:
         raise InvalidParameter(
             "schema",
             f"of at most {MOST_FEATURES} features (counting levels) for a plan by column",
             f"{features:,} features",
-            "Plan by their number only: confide plan --rows ROWS --columns "
-            f"{features} with the same budget (in Python make_plan).",
+            "Plan from the number of columns only: run confide plan --rows ROWS --columns "
+            f"{features} with the same budget, or call make_plan in Python.",
         )
 
 
@@ -477,14 +477,14 @@ Search: TypeAlias = Callable[[FitPlan], bool]
 
 
 def _is_narrow(plan: FitPlan, name: str, width: float, *, cautious: bool) -> Search:
-    """Return whether a plan gives an interval of the desired width."""
+    """Return a function that checks whether a plan gives an interval of this width."""
     number = isinstance(width, int | float) and not isinstance(width, bool)
     if not number or not 0 < width < math.inf:
         raise InvalidParameter("width", "a positive finite number", width)
     if not plan.with_intervals:
         raise InvalidParameter(
             "width",
-            "planned for a fit with intervals",
+            "left out for a fit without intervals",
             width,
             "Add intervals=True, or --intervals auto on the command line.",
         )

@@ -1,9 +1,9 @@
-"""What one supposed table would show: errors of coefficients and widths of intervals.
+"""Predicted errors of coefficients and interval widths on one simulated table.
 
-A fit is followed step by step: coefficients under ridge and noise, moments at them with
-noise of their own, and intervals by the code that fits use. Moments of the loss are
-expectations, so that the number of rows may be anything. The effect of noise in several
-steps is not predicted by formulas: such a mechanism is run on simulated rows.
+The prediction follows the steps of a fit: coefficients under ridge and noise, moments at
+these coefficients with noise of their own, and intervals computed by the code of a fit.
+Moments of the loss are expectations, so that the number of rows is not limited. There is no
+formula for mechanisms that add noise in several steps: they are run on simulated rows.
 """
 
 import math
@@ -32,19 +32,19 @@ from confide.planning.interval_width import ExpectedMoments, interval_widths
 from confide.planning.supposition import SupposedTable, SupposedTarget, Supposition
 
 ROUNDS = 4
-"""How often coefficients and the curvature at them are found from each other."""
+"""Number of alternating updates of the coefficients and of the curvature at them."""
 SCORE_DRAWS = 400
 MOST_TRIAL_ROWS = 20_000
 """Largest number of simulated rows."""
 MIDDLE_OF_ERRORS = float(ndtri(0.75))
-"""The median size of a normal error, in deviations."""
+"""Median absolute value of a standard normal error."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Forecast:
-    """The lines of a summary on one supposed table: effects, errors and widths.
+    """Predicted lines of a summary on one simulated table: effects, errors and widths.
 
-    Widths are NaN where there are no intervals, or none that says anything.
+    A width is NaN if there are no intervals or if the line is not identified.
     """
 
     names: tuple[str, ...]
@@ -54,7 +54,7 @@ class Forecast:
 
     @classmethod
     def together(cls, parts: "list[Forecast]") -> "Forecast":
-        """Return the lines of several codings as one table."""
+        """Return the lines of several codings as one forecast."""
         return cls(
             tuple(name for one in parts for name in one.names),
             np.concatenate([one.effects for one in parts]),
@@ -64,7 +64,7 @@ class Forecast:
 
 
 def follows(calibration: Calibration) -> bool:
-    """Whether a mechanism adds one noise to the objective or to its minimiser."""
+    """Return whether a mechanism adds noise once, to the objective or to its minimiser."""
     return calibration.mechanism.name in ("objective", "output", "intervals")
 
 
@@ -115,7 +115,7 @@ def _coding(
 
 
 def _inverse(matrix: Array) -> Any:
-    """Return the inverse, or the nearest to it where no ridge is left beside the rows."""
+    """Return the inverse, or the pseudo-inverse of a singular matrix."""
     try:
         return np.linalg.inv(matrix)
     except np.linalg.LinAlgError:
@@ -127,7 +127,7 @@ def _times(factor: float, matrix: Any) -> Array:
 
 
 def _typical_weight(objective: Objective, second: Array) -> float:
-    """Return the weight of a record, which decreases with the length of its row."""
+    """Return the weight of a typical record, which decreases with the length of its row."""
     if objective.longest_row is None:
         return 1.0
     return min(HEAVIEST, objective.row_norm / math.sqrt(float(np.trace(second))))
@@ -136,7 +136,7 @@ def _typical_weight(objective: Objective, second: Array) -> float:
 def _loss_moments(
     loss: Loss, supposed: Supposition, target: SupposedTarget, theta: Array
 ) -> tuple[Array, Array]:
-    """Return mean curvature and mean squared slope of a record at coefficients."""
+    """Return the mean curvature and mean squared slope of the loss at ``theta``."""
     if is_multinomial(loss):
         return _moments_of_scores(supposed, theta)
     plain, covariance = supposed.coefficients[:, 0], supposed.covariance
@@ -167,7 +167,7 @@ def _averages(
 
 
 def _moments_of_scores(supposed: Supposition, theta: Array) -> tuple[Array, Array]:
-    """Return the mean curvature of several scores, which is their scatter as well."""
+    """Return the mean curvature of a multinomial loss, which equals its scatter."""
     count = supposed.coefficients.shape[1]
     table, basis = theta.reshape(-1, count), sum_zero_basis(count + 1)
     spread = np.sqrt(np.maximum(np.diag(table.T @ supposed.covariance @ table), 0.0))
@@ -180,11 +180,11 @@ def _moments_of_scores(supposed: Supposition, theta: Array) -> tuple[Array, Arra
     return curvature, curvature
 
 
-# ------------------------------------------------------------------------- made-up rows
+# ------------------------------------------------------------------------ simulated rows
 
 
 def try_release(table: SupposedTable, rows: int, number: int) -> Forecast:
-    """Return the errors of one release; there are no intervals."""
+    """Return the errors of one release on simulated rows, without intervals."""
     objective = table.calibration.objective
     if is_multinomial(objective.loss):
         raise InvalidParameter(
@@ -211,7 +211,7 @@ def try_release(table: SupposedTable, rows: int, number: int) -> Forecast:
 
 
 def made_up_rows(table: SupposedTable, count: int, draw: Generator) -> Array:
-    """Return rows of a supposed table, column by column, as a fit scales them."""
+    """Draw rows with independent columns, scaled as in a fit."""
     units = Units()
     for column in table.schema.predictors:
         supposed = table.columns[column.name]
@@ -234,7 +234,7 @@ def _margins(table: SupposedTable, design: Array, plain: Array) -> Array:
 def _without_links(
     table: SupposedTable, target: SupposedTarget, plain: Array, design: Array
 ) -> Array:
-    """Return coefficients with which scores spread as supposed, for rows without links."""
+    """Rescale coefficients so that independent columns give scores the assumed spread."""
     slopes = plain[: design.shape[1]]
     reached = float(np.std(design @ slopes))
     scaled = slopes * (float(target.spreads[0]) / reached if reached else 1.0)
@@ -246,7 +246,7 @@ def _without_links(
 
 
 def _outcomes(target: SupposedTarget, margins: Array, draw: Generator) -> Array:
-    """Draw a target for every margin."""
+    """Draw a target for every row, given its linear predictor."""
     if target.labelled:
         chance = target.family.weight(np.ones_like(margins), margins)
         return np.where(draw.random(len(margins)) < chance, 1.0, -1.0)

@@ -1,8 +1,9 @@
-"""How wide a released interval will be, before anything is released.
+"""Expected widths of released intervals, computed before anything is released.
 
-A released interval is computed from noisy moments, and the noise widens it. So moments of
-the expected size are made up, noise is added as a fit would add it, and intervals are
-computed as a fit would compute them, a few times over. Nothing private is in it.
+A released interval is computed from noisy moments, and the noise widens it. To predict the
+width, this module assumes moments of the expected size, adds noise as in a fit, and
+computes intervals as in a fit. This is repeated with several draws of the noise. No private
+data are used.
 """
 
 from dataclasses import dataclass
@@ -18,14 +19,14 @@ from confide.privacy import Neighbours
 
 LEAST_DRAWS = 9
 SIMULATED_COEFFICIENTS = 150
-"""Draws times coefficients; many coefficients average the noise by themselves."""
+"""Number of draws times coefficients. With many coefficients, fewer draws suffice."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectedMoments:
     """Assumptions about unseen data, in units of the objective.
 
-    ``curvature`` and ``scatter`` are sums over all rows, at released ``coefficients``.
+    ``curvature`` and ``scatter`` are sums over all rows, at the released ``coefficients``.
     """
 
     rows: int
@@ -41,9 +42,9 @@ def interval_widths(
     level: float,
     entropy: Entropy,
 ) -> Array:
-    """Return how wide intervals turn out for one draw of the noise, by the fit's own code.
+    """Return the interval widths for one draw of the noise, computed as in a fit.
 
-    A direction about which the release says nothing has NaN.
+    The width is NaN for a direction that the noisy moments do not identify.
     """
     main, mechanism = calibration.main, calibration.mechanism
     on = "coefficients" if main.solver_noise is None else "linear term"
@@ -71,7 +72,7 @@ def planned_widths(
 ) -> tuple[Array, Array]:
     """Return the median and the upper quartile of the widths for every direction.
 
-    Where noise hides a direction more often than not there is no width: it is infinite.
+    In draws that do not identify a direction, its width is taken to be infinite.
     """
     draws = max(LEAST_DRAWS, SIMULATED_COEFFICIENTS // len(expected.coefficients))
     lengths = [

@@ -1,4 +1,4 @@
-"""What to expect of one line of a summary, or of all lines of a column."""
+"""Expected error and interval width of a line of the summary, or of a column."""
 
 import math
 from dataclasses import dataclass, field, replace
@@ -9,12 +9,12 @@ import numpy as np
 from confide._types import Array
 
 SELDOM = 0.5
-"""Lines with an interval on a smaller share of the tables are reported without one."""
+"""Smallest share of simulated tables with an interval at which a width is reported."""
 
 
 @dataclass(frozen=True, slots=True)
 class LinePlan:
-    """What to expect of one line of a summary, or of all lines of a column.
+    """Expected error and interval width of one line of a summary, or of a whole column.
 
     Without intervals all widths are NaN.
 
@@ -27,16 +27,16 @@ class LinePlan:
     effect : float
         Size of a typical effect.
     error : float
-        Standard error of what is released.
+        Typical error of the released estimate, including bias.
     width : float
-        Likely width of an interval: the median over the simulated tables.
+        Likely width of the interval: the median over the simulated tables.
     narrow : float
         Lower quartile of the width.
     wide : float
         Upper quartile of the width.
     identified : float
-        Share of the simulated tables on which there is an interval; quartiles are over
-        these.
+        Share of the simulated tables that give an interval. The median and the quartiles
+        are over these tables.
     widths : tuple of float, default=()
         Width on every simulated table.
 
@@ -83,7 +83,7 @@ class LinePlan:
 
 
 def places_of(column: Any, names: tuple[str, ...]) -> list[int]:
-    """Return which lines are those of a column, for whichever label."""
+    """Return the indices of the lines of a column, for all labels."""
     shown = () if column.coded else column.lines().names
     own = {*column.features, *shown}
     return [j for j, name in enumerate(names) if name in own or name.split(": ")[-1] in own]
@@ -92,7 +92,7 @@ def places_of(column: Any, names: tuple[str, ...]) -> list[int]:
 def column_plan(
     column: Any, places: list[int], effects: Array, errors: Array, widths: Array
 ) -> LinePlan:
-    """Return the middle over the lines of a column."""
+    """Return the plan of a column, from the medians over its lines."""
     middle = median_of_known(widths[:, places], axis=1)
     effect, error = np.median(effects[places]), np.median(errors[places])
     known = float(np.mean(np.isfinite(widths[:, places])))
@@ -102,7 +102,7 @@ def column_plan(
 
 
 def line_plan(name: str, per: str, effect: float, error: float, widths: Array) -> LinePlan:
-    """Return the median and the quartiles of the widths that are known."""
+    """Return the plan of a line, with the median and quartiles of its finite widths."""
     finite = np.isfinite(widths)
     known = float(np.mean(finite))
     quartiles = [math.nan] * 3
@@ -116,7 +116,7 @@ def line_plan(name: str, per: str, effect: float, error: float, widths: Array) -
 
 
 def median_of_known(values: Array, axis: int) -> Array:
-    """Return medians of what is known, NaN where less than half is."""
+    """Return medians with missing values as infinite; NaN if more than half are missing."""
     known = np.isfinite(values).mean(axis=axis) >= SELDOM
     safe = np.where(np.isfinite(values), values, np.inf)
     return np.where(known, np.median(safe, axis=axis), np.nan)

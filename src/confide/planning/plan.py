@@ -1,15 +1,16 @@
-"""The accuracy of a fit, predicted from public facts before anything is spent.
+"""Predictions of the accuracy of a fit from public facts, before any budget is spent.
 
-Noise and ridge come from the mechanism's calibration. With τ² = E xⱼ² of a feature,
+Noise and ridge come from the mechanism's calibration. With τ² = E xⱼ² for a feature j,
 
     H = n·E[φ″]·τ² + Λ
     sampling   n·E[φ′²]·τ² / H²
     privacy    Cov(b) / H² for noise b on the linear term, plus Cov(noise) on coefficients
 
-The expectations are taken at the coefficients that ridge and noise lead to: their errors
-spread the predictor, which flattens the curvature, which is solved for self-consistently.
-Curvature along the signal differs from curvature across it; what is reported is the root
-mean square over coefficients.
+The expectations are taken at the coefficients that result from ridge and noise. Errors of
+the coefficients spread the predictor and so lower the curvature, which in turn enlarges the
+errors. The equations are therefore solved self-consistently. Curvature along the signal
+differs from curvature across it, so that errors are reported as root mean squares over
+coefficients.
 """
 
 import math
@@ -42,9 +43,10 @@ NOISE_IS_ON = {"objective": "linear term", "output": "coefficients"}
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a fit on a number of rows is expected to show; errors are standard deviations.
+    """Predicted errors and interval widths of a fit to arrays.
 
-    Use `make_plan` to make one. All quantities are in the units of the user.
+    Errors are standard deviations. All quantities are in the user's units. Use `make_plan`
+    to create a plan.
 
     Parameters
     ----------
@@ -53,13 +55,13 @@ class Plan:
     columns : int
         Number of features.
     model : str
-        Kind of model, such as "logistic".
+        Name of the model, such as "logistic".
     mechanism : str
         Name of the mechanism.
     budget : Pure, Approx or Zcdp
         Budget of the fit.
     neighbours : Neighbours
-        Relation that is protected.
+        Neighbour relation of the guarantee.
     row_norm : float
         Bound on the length of a row.
     level : float
@@ -71,7 +73,7 @@ class Plan:
     slope_bound : float or None
         Bound on the slope of the loss.
     noise_kind : str
-        Kind of noise.
+        Name of the noise distribution, such as "gaussian".
     noise_scale : float
         Scale of the noise.
     ridge : float
@@ -79,16 +81,17 @@ class Plan:
     calibration : Calibration
         Noise and guarantee of the fit.
     intervals : IntervalCalibration, optional
-        How a fit would pay for intervals. Without it none would be released, and widths are
-        those of intervals at no cost.
+        Noise and guarantee of a fit with intervals. If None, the fit releases no intervals,
+        and widths are those of intervals that cost no budget.
     privacy_error : float
         Error of a coefficient due to privacy noise.
     sampling_error : float
         Error of a coefficient due to sampling.
     shrinkage : float
-        Share of a coefficient that the ridge removes; negative if strong noise inflates it.
+        Share of a coefficient that the ridge removes; negative if strong noise inflates the
+        coefficient.
     typical_coefficient : float
-        Size of a coefficient if all of them share the signal evenly.
+        Size of a coefficient if all coefficients contribute equally to the signal.
     curvature : float
         Mean curvature of the loss per row.
     scatter : float
@@ -132,17 +135,17 @@ class Plan:
 
     @property
     def scores_share(self) -> float:
-        """Information per coordinate of several scores, relative to two classes: 4/K."""
+        """Information per score coordinate of K classes, relative to two classes: 4/K."""
         return 4 / self.classes if self.classes > 2 else 1.0
 
     @property
     def class_share(self) -> float:
-        """The length of one class's line in the coordinates of several scores."""
+        """Norm of one row of the sum-to-zero basis of K classes; 1 for two classes."""
         return math.sqrt(1 - 1 / self.classes) if self.classes > 2 else 1.0
 
     @property
     def family(self) -> Family:
-        """How targets are supposed to follow the predictor."""
+        """The distribution that is assumed for targets given the linear predictor."""
         return cast("Family", MODELS[self.model].family)
 
     @property
@@ -152,18 +155,18 @@ class Plan:
 
     @property
     def noise_variances(self) -> tuple[float, float]:
-        """The variance of noise per coordinate: on the linear term, on coefficients."""
+        """Noise variances per coordinate: on the linear term, and on the coefficients."""
         *linear, last = _variances(self.calibration)
         return float(sum(linear)), float(last)
 
     @property
     def guarantee(self) -> Guarantee:
-        """What the fit would promise."""
+        """The guarantee of the planned fit."""
         return (self.intervals or self.calibration).guarantee.assuming(ROW_BY_ROW)
 
     @property
     def interval_width(self) -> float:
-        """Width of a confidence interval at the level, both parts combined."""
+        """Expected width of a confidence interval, from privacy and sampling errors."""
         if self.intervals is not None:
             unit = self.row_norm / math.sqrt(self.columns)
             heights = [unit] * self.columns + [INTERCEPT_HEIGHT * self.row_norm]
@@ -175,19 +178,19 @@ class Plan:
         return 2 * float(ndtri((1 + self.level) / 2)) * both
 
     def released_widths(self, second: Array, lines: Array) -> tuple[Array, Array]:
-        """Return how wide released intervals of linear functions will be.
+        """Return the expected widths of released intervals for linear functions.
 
         Parameters
         ----------
         second : ndarray
-            Mean products of pairs of features, the intercept last.
+            Mean product of every pair of features, with the intercept last.
         lines : ndarray
-            The linear functions, one in each row.
+            Coefficients of the linear functions, one function in each row.
 
         Returns
         -------
         tuple of two ndarray
-            Medians and upper quartiles of the widths over the possible noise.
+            Medians and upper quartiles of the widths over simulated noise.
         """
         assert self.intervals is not None  # noqa: S101
         kept = self.typical_coefficient * (1 - self.shrinkage)
@@ -207,30 +210,30 @@ class Plan:
 
     @property
     def total_error(self) -> float:
-        """Root mean square error of a coefficient: both parts and the shrinkage."""
+        """Root mean square error of a coefficient, from privacy, sampling and shrinkage."""
         bias = self.shrinkage * self.typical_coefficient
         return math.hypot(self.privacy_error, self.sampling_error, bias)
 
     @property
     def dominated_by(self) -> Literal["privacy", "sampling"]:
-        """Which of the two parts is the larger."""
+        """The larger of the two sources of error."""
         return "privacy" if self.privacy_error >= self.sampling_error else "sampling"
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """Assumptions of the prediction about unseen data."""
+        """Assumptions of the plan about unseen data."""
         targets = self.family.assumption(self.signal)
         if self.classes > 2:
             targets = f"{self.classes} {targets.replace('logistic', 'multinomial')}"
         return (
             f"rows have length {self.row_norm:g} and evenly distributed directions",
             targets,
-            "the signal is shared evenly by all coefficients",
-            "errors are about normal, and not much larger than a typical coefficient",
+            "all coefficients contribute equally to the signal",
+            "errors are roughly normal, and not much larger than a typical coefficient",
         )
 
     def with_rows(self, rows: int) -> "Plan":
-        """Return the plan for another number of rows; the share of intervals stays.
+        """Return the plan for another number of rows, with the same split of the budget.
 
         Parameters
         ----------
@@ -245,10 +248,10 @@ class Plan:
         return solve_errors(replace(self, rows=whole_number("rows", rows)))
 
     def smallest_rows(self, width: float) -> int:
-        """Return the smallest number of rows whose interval is no wider than ``width``.
+        """Return the smallest number of rows for an interval no wider than ``width``.
 
-        Numbers of rows at which the ridge removes more than half of a coefficient do not
-        count: there the interval is narrow but in the wrong place.
+        Numbers of rows at which the ridge removes more than half of a coefficient are
+        excluded, because the interval would be narrow but biased.
 
         Parameters
         ----------
@@ -285,12 +288,12 @@ class Plan:
         return many
 
     def records(self) -> list[dict[str, Any]]:
-        """Return the table as a list of plain dictionaries.
+        """Return the lines of the plan as a list of dictionaries.
 
         Returns
         -------
         list of dict
-            Names and values.
+            One dictionary for each line, with its name and value.
         """
         return [{"name": name, "value": value} for name, value in self._lines()]
 
@@ -323,7 +326,7 @@ class Plan:
         ]
 
     def _share(self) -> list[tuple[str, str]]:
-        """Describe what part of the budget intervals take; nothing where there are none."""
+        """Return the share of the budget for intervals, if the plan has intervals."""
         if self.intervals is None:
             return []
         share = 1 - self.intervals.split[0]
@@ -336,11 +339,10 @@ def _kron(one: Any, other: Array) -> Array:
 
 
 def solve_errors(plan: Plan) -> Plan:
-    """Solve for the standard errors self-consistently.
+    """Return the plan with its errors, which are solved for self-consistently.
 
-    Errors spread the predictor, which lowers the curvature, which enlarges the errors.
-
-    Everything is per row and in units of the predictor: a coefficient times τ.
+    Errors spread the predictor, which lowers the curvature and so enlarges the errors. All
+    quantities are per row and in units of the predictor, a coefficient times τ.
     """
     loss, across = plan.calibration.objective.loss, plan.columns - 1
     if plan.classes > 2:
@@ -381,13 +383,13 @@ def solve_errors(plan: Plan) -> Plan:
 
 
 def _variances(calibration: Calibration) -> list[float]:
-    """Return the variance of a coordinate of each noise; on the coefficients comes last."""
+    """Return the variance per coordinate of each noise, with that on coefficients last."""
     noises = [calibration.noise, *filter(None, [calibration.solver_noise])]
     return [noise.deviation(calibration.objective.dimension) ** 2 for noise in noises]
 
 
 def whole_number(name: str, value: int) -> int:
-    """Return a number of rows, columns or classes; reject others."""
+    """Return a number of rows, columns or classes, or raise if it is not valid."""
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not (whole and 1 <= value <= MAX_ROWS):
         raise InvalidParameter(name, f"a whole number from 1 to {MAX_ROWS:,}", value)
@@ -395,7 +397,7 @@ def whole_number(name: str, value: int) -> int:
 
 
 def positive(name: str, value: float, below: float = math.inf) -> float:
-    """Return a positive number; reject others."""
+    """Return a number as a float, or raise if it is not positive and below the limit."""
     number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
     if not (number and 0 < value < below):
         must = "a positive finite number" if math.isinf(below) else f"in (0, {below:g})"

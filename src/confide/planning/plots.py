@@ -1,4 +1,4 @@
-"""A plan as a picture: errors against the number of rows, widths of every column."""
+"""Plots of plans: errors against the number of rows, interval widths of every column."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from confide.planning.line_plan import SELDOM
 from confide.planning.plan import Plan
 
 DECADES_AROUND = 1.5
-"""How far the picture reaches to either side of the planned number of rows."""
+"""Decades of rows that a plot shows on either side of the planned number."""
 CURVE_POINTS = 31
 
 
@@ -26,9 +26,9 @@ class PlanCurve:
     rows : tuple of int
         Numbers of rows.
     privacy : tuple of float
-        Error due to privacy noise, for each.
+        Error due to privacy noise, for each number of rows.
     sampling : tuple of float
-        Error due to sampling, for each.
+        Error due to sampling, for each number of rows.
 
     Examples
     --------
@@ -43,12 +43,12 @@ class PlanCurve:
 
 
 def plan_curve(plan: Plan, rows: Iterable[int]) -> PlanCurve:
-    """Return both parts of the error for several numbers of rows.
+    """Return the privacy and sampling errors for several numbers of rows.
 
     Parameters
     ----------
     plan : Plan
-        Plan whose other settings are kept.
+        Plan from which all settings but the number of rows are taken.
     rows : iterable of int
         Numbers of rows.
 
@@ -74,14 +74,14 @@ def plan_curve(plan: Plan, rows: Iterable[int]) -> PlanCurve:
 
 
 def plot_plan(plan: Plan, *, ax: Any = None) -> Any:
-    """Draw both parts of the error around the planned number of rows.
+    """Plot the privacy and sampling errors around the planned number of rows.
 
     Parameters
     ----------
     plan : Plan
         Plan of a fit to arrays.
     ax : matplotlib.axes.Axes, optional
-        Axes to draw on; by default new ones.
+        Axes to draw on; by default new axes.
 
     Returns
     -------
@@ -120,17 +120,17 @@ def plot_plan(plan: Plan, *, ax: Any = None) -> Any:
 
 
 def plot_fit_plan(plan: FitPlan, *, ax: Any = None) -> Any:
-    """Draw what to expect of every column, as a multiple of its typical effect.
+    """Plot the expected width or error of every column, relative to its typical effect.
 
-    With intervals it draws the likely width and its quartiles, otherwise the error. Columns
-    that are unlikely to have an interval are marked.
+    If the fit has intervals, the plot shows the median width and its quartiles, otherwise
+    the error. Columns that are unlikely to have an interval are marked.
 
     Parameters
     ----------
     plan : FitPlan
         Plan of a fit with a schema.
     ax : matplotlib.axes.Axes, optional
-        Axes to draw on; by default new ones.
+        Axes to draw on; by default new axes.
 
     Returns
     -------
@@ -151,7 +151,7 @@ def plot_fit_plan(plan: FitPlan, *, ax: Any = None) -> Any:
     wide = plan.with_intervals
     for place, column in enumerate(plan.columns):
         if wide and not column.identified >= SELDOM:
-            text = "not identified by this budget"
+            text = "not identified at this budget"
             axes.text(1.0, place, text, va="center", ha="center", color="0.4", size="small")
             continue
         effect = column.effect or 1.0
@@ -165,7 +165,7 @@ def plot_fit_plan(plan: FitPlan, *, ax: Any = None) -> Any:
     _label_log_axis(axes)
     axes.set_yticks(range(len(plan.columns)), [one.name for one in plan.columns])
     axes.set_ylim(len(plan.columns) - 0.5, -0.5)
-    what = "width of an interval: likely, and quartiles" if wide else "expected error"
+    what = "interval width: median and quartiles" if wide else "expected error"
     axes.set_xlabel(f"{what} (1: a typical effect)")
     title = f"{plan.rows:,} rows, {plan.budget}, {plan.guarantee.neighbours} neighbours"
     axes.set_title(title, fontsize="medium")
@@ -181,20 +181,20 @@ def plot_steps(
     title: str,
     ax: Any = None,
 ) -> Any:
-    """Draw epsilon against the number of steps, with a line for each method.
+    """Plot epsilon against the number of steps, with a line for each method.
 
     Parameters
     ----------
     steps : sequence of int
         Numbers of steps.
     epsilons : mapping of str to sequence of float
-        Epsilon for each number of steps, by name of the method.
+        Epsilon for each number of steps, with the names of the methods as keys.
     planned : int
-        Planned number of steps, which is marked.
+        Planned number of steps, marked in the plot.
     title : str
         Title of the plot.
     ax : matplotlib.axes.Axes, optional
-        Axes to draw on; by default new ones.
+        Axes to draw on; by default new axes.
 
     Returns
     -------
@@ -224,7 +224,7 @@ def plot_steps(
 
 
 def _rows_around(rows: int) -> list[int]:
-    """Return numbers of rows, even on a logarithmic scale, the planned one included."""
+    """Return evenly spaced numbers of rows on a log scale, including the planned number."""
     reach = 10.0**DECADES_AROUND
     spread = np.geomspace(
         max(1.0, rows / reach), min(float(MAX_ROWS), rows * reach), CURVE_POINTS
@@ -233,7 +233,7 @@ def _rows_around(rows: int) -> list[int]:
 
 
 def _label_log_axis(axes: Any) -> None:
-    """Label 1, 2 and 5 of every decade where the axis spans less than two."""
+    """Label 1, 2 and 5 in every decade if the axis spans less than two decades."""
     from matplotlib.ticker import LogLocator
 
     low, high = axes.get_xlim()

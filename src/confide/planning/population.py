@@ -1,6 +1,6 @@
-"""A public stand-in for the people in a planned table: rows on a sphere, simple targets.
+"""A synthetic population for plans: rows on a sphere, with simulated targets.
 
-Expectations over it replace what would have to be read from data.
+Plans take expectations over this population instead of averages over private data.
 """
 
 import math
@@ -15,7 +15,12 @@ from confide.objectives import NORMAL_NODES, Family, Loss
 
 
 class PopulationMoments(NamedTuple):
-    """Slope and curvature of the loss against the columns (place, 1), and across."""
+    """Expected derivatives of the loss with respect to signal coefficient and intercept.
+
+    With x = (position, 1), ``gradient`` is the mean of slope·x, ``scatter`` that of
+    slope²·xxᵀ, and ``hessian`` that of curvature·xxᵀ. The fields ``…_across`` are the same
+    moments for a feature at right angles to the signal.
+    """
 
     gradient: Array
     scatter: Array
@@ -26,9 +31,10 @@ class PopulationMoments(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SyntheticPopulation:
-    """Nodes and weights: position along the signal, error of the predictor, target.
+    """Quadrature nodes with weights: position along the signal, predictor error, target.
 
-    ``across`` is the mean square of a feature at right angles to the signal.
+    ``stray`` is a standard normal error of the predictor. ``across`` is the mean square of
+    a feature at right angles to the signal.
     """
 
     place: Array
@@ -38,7 +44,11 @@ class SyntheticPopulation:
     weight: Array
 
     def moments(self, loss: Loss, centre: Array, stray: float) -> PopulationMoments:
-        """Return expectations at this spread and level of the predictor."""
+        """Return the expected derivatives at given coefficients and predictor error.
+
+        ``centre`` has the coefficient of the signal and the intercept; ``stray`` is the
+        standard deviation of the predictor error.
+        """
         eta = centre[0] * self.place + centre[1] + stray * self.stray
         slope = self.weight * loss.slope(eta, self.target)
         square = slope**2 / self.weight
@@ -53,7 +63,7 @@ class SyntheticPopulation:
         )
 
     def centre(self, loss: Loss, ridge: Array, stray: float, start: Array) -> Array:
-        """Minimise the expected objective over spread along the signal and level."""
+        """Minimise the expected objective over the signal coefficient and the intercept."""
 
         def height(centre: Array) -> float:
             eta = centre[0] * self.place + centre[1] + stray * self.stray
@@ -77,9 +87,9 @@ class SyntheticPopulation:
 def synthetic_population(
     family: Family, columns: int, signal: float, bound: float | None
 ) -> SyntheticPopulation:
-    """Lay out a public stand-in for the people: rows on a sphere, targets by the signal."""
+    """Return the population: rows on a sphere, with targets that depend on the signal."""
     signs = np.array([-1.0, 1.0])
-    # Residuals that spread smooth the integrand along the signal.
+    # With more than two residuals the integrand is smooth, so that fewer nodes suffice.
     half = 80 if len(family.residuals) == len(signs) else 30
     reach = min(math.pi / 2, 6 / math.sqrt(columns))
     turn = np.arange(-half, half + 1) / (half + 0.5) * reach

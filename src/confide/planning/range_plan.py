@@ -1,4 +1,4 @@
-"""How well a purchase of ranges will find them, before anything is bought."""
+"""Expected accuracy of privately estimated ranges, before any budget is spent."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -19,26 +19,27 @@ from confide.privacy import Budget, Guarantee, Neighbours, Status, check_budget,
 DRAWS = 50
 GOOD_LENGTH = 2.0
 MOST_CUT = 0.05
-"""A range is found if it is at most twice as long as it must be, and cuts off little."""
+"""Largest share of values beyond the tails that an acceptable range may cut off."""
 
 
 @dataclass(frozen=True, slots=True)
 class RangeLine:
-    """What to expect of the privately estimated range of one column.
+    """Expected accuracy of the privately estimated range of one column.
 
     Parameters
     ----------
     name : str
         Name of the column.
     found : float
-        Share of the simulated tables on which the range is found: at most twice as long as
-        from the lower to the upper tail, with at most 5 % of the values outside.
+        Share of the simulated tables on which the range is found. Its length must be at
+        most twice the distance between the two tail quantiles, and it may cut off at most
+        5 % of the values beyond the tails.
     length : float
-        Likely length, as a multiple of the distance between the two tails.
+        Median length, as a multiple of the distance between the two tail quantiles.
     declared : float
         Length of the declared range, as a multiple of the same distance.
     cut : float
-        Likely share of values outside, beyond the tails.
+        Mean share of values that the range cuts off beyond the tails.
 
     Examples
     --------
@@ -58,22 +59,22 @@ class RangeLine:
 
 @dataclass(frozen=True, slots=True)
 class RangePlan:
-    """What a purchase of ranges guarantees, how noisy its counts are, and what it finds.
+    """Guarantee, noise and expected accuracy of privately estimated ranges.
 
-    Use `plan_ranges` to make one.
+    Use `plan_ranges` to create a plan.
 
     Parameters
     ----------
     guarantee : Guarantee
-        Guarantee of the purchase.
+        Guarantee of the estimated ranges.
     rows : int
         Planned number of rows.
     noise_kind : str
-        Kind of noise on the counts.
+        Name of the noise distribution of the counts.
     noise : float
         Standard deviation of the noise, in rows.
     lines : tuple of RangeLine
-        What to expect of each range.
+        Expected accuracy of each range.
 
     Examples
     --------
@@ -102,7 +103,7 @@ def plan_ranges(
     draws: int = DRAWS,
     shapes: Shapes | None = None,
 ) -> RangePlan:
-    """Plan `buy_ranges`; nothing is read and nothing is spent.
+    """Plan `buy_ranges` without reading data or spending budget.
 
     Parameters
     ----------
@@ -111,27 +112,27 @@ def plan_ranges(
     rows : int
         Planned number of rows.
     budget : Pure, Approx or Zcdp
-        What the ranges may cost.
+        Budget for the ranges.
     neighbours : {"add-remove", "replace-one"}, optional
-        Relation to protect; by default "add-remove".
+        Neighbour relation to protect; by default "add-remove".
     tail : float, optional
-        Share of values that may lie below a range, and above it, as for `buy_ranges`.
+        Share of values that may lie below a range, and above it, as in `buy_ranges`.
     intervals : bool, default=False
         Whether the ranges are for fits with intervals.
     draws : int, default=50
         Number of simulated tables.
     shapes : Shapes, optional
-        What columns look like; by default those of real public tables.
+        Shapes of the simulated columns; by default those of real public tables.
 
     Returns
     -------
     RangePlan
-        What to expect of each range.
+        The plan, with the expected accuracy of each range.
 
     Raises
     ------
     InvalidParameter
-        The schema has no column whose range may be estimated.
+        The schema has no column whose range can be estimated.
 
     Examples
     --------
@@ -147,8 +148,8 @@ def plan_ranges(
     relation = Neighbours.of(Neighbours.ADD_REMOVE if neighbours is None else neighbours)
     queries = queries_of(schema, tail, intervals=intervals)
     if not queries:
-        must = "with a number column whose range may be bought"
-        raise InvalidParameter("schema", must, "none such")
+        must = "a schema with a numeric column whose range can be estimated"
+        raise InvalidParameter("schema", must, "no such column")
     each = row_budget(price, schema.rows_per_person)
     noise, _ = range_noise(each, len(queries), relation)
     parts: Any = schema.parts
@@ -177,7 +178,7 @@ def _values(part: Any, shapes: Shapes, draw: Any) -> Array:
 def _judge(
     query: RangeQuery, values: Array, ends: tuple[float, float], reach: tuple[float, float]
 ) -> tuple[float, float, float]:
-    """Return the relative lengths of range and limits, and the share cut off."""
+    """Return the relative lengths of both ranges, and the share of values cut off."""
     tails = [query.lower_tail, 1 - query.upper_tail]
     low, high = np.quantile(values, tails)
     needed = max(high - low, 1e-300)

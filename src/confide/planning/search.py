@@ -7,13 +7,13 @@ from confide.errors import InvalidParameter, UnmetNeeds
 from confide.privacy import Approx, Budget, Pure, Zcdp
 
 FINE_STEP = 1.05
-"""A search is over when what suffices and what does not are this close."""
+"""Largest ratio of a sufficient to an insufficient size at which a search ends."""
 
 
 def smallest(
     enough: Callable[[float], bool], start: float, least: float, most: float
 ) -> float | None:
-    """Return about the smallest sufficient size; None if there is none."""
+    """Return approximately the smallest sufficient size, or None if there is none."""
 
     def holds(size: float) -> bool:
         try:
@@ -39,12 +39,12 @@ def smallest(
 
 
 def size_of(budget: Budget) -> float:
-    """Return the parameter that a search for a budget varies."""
+    """Return the parameter of a budget that a search varies."""
     return float(budget.rho if isinstance(budget, Zcdp) else budget.epsilon)
 
 
 def resized(budget: Budget, size: float) -> Budget:
-    """Return a budget of the same kind, rounded up to three digits."""
+    """Return a budget of the same type, with its parameter rounded to three digits."""
     short = f"{size:.3g}"
     match budget:
         case Approx():

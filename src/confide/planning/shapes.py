@@ -1,9 +1,10 @@
-"""Shapes of columns of real tables, as a guess for unseen tables.
+"""Distributions of columns in real tables, from which plans simulate unseen tables.
 
-Seven public tables represent future ones (`docs/planning.md`): their numbers by
-quantiles, their categories by the shares of their levels, their targets. A plan draws
-columns from them at random, a table first and then a column of it, several times over: what
-differs between draws is what is not known before a table is read.
+Seven public tables represent future ones (`docs/planning.md`). Their numeric columns are
+stored as quantiles and their categories as shares of levels. Targets are stored in the same
+way. A plan draws each column at random: first a table, then one of its columns. It repeats
+this several times, and the variation between the draws represents what is unknown before a
+table is read.
 """
 
 import json
@@ -20,17 +21,18 @@ from confide.data.schema.columns.column import TYPICAL_SHARE
 from confide.noise import Generator
 
 FEWEST_LEVELS = 3
-"""Categories with fewer levels look like booleans."""
+"""Categories with fewer levels are simulated like booleans."""
 FINENESS = 8
-"""Number of steps between two quantiles."""
+"""Number of interpolation steps between two quantiles."""
 
 
 @dataclass(frozen=True, slots=True)
 class TargetShape:
-    """A target: shares of labels or quantiles, and what the columns explain of it.
+    """Distribution of a target, and how well the columns explain it.
 
-    ``spread`` is the deviation of the log-odds that explain labels, ``explained`` the share
-    of the variance of a number.
+    ``shares`` are the shares of labels, ``points`` the quantiles of a numeric target.
+    ``spread`` is the standard deviation of the log-odds of labels. ``explained`` is the
+    share of the variance of a numeric target that the columns explain.
     """
 
     shares: tuple[float, ...] = ()
@@ -40,7 +42,7 @@ class TargetShape:
     counts: bool = False
 
     def by(self, part: float) -> "TargetShape":
-        """Return the target's shape when only a part of the columns explains it."""
+        """Return the shape of the target if only a part of the columns explains it."""
         return replace(
             self, spread=math.sqrt(part) * self.spread, explained=part * self.explained
         )
@@ -48,11 +50,12 @@ class TargetShape:
 
 @dataclass(frozen=True, slots=True)
 class TableShapes:
-    """The columns of one table.
+    """Distributions of the columns of one table.
 
-    ``numbers`` have equally likely values, as shares of a declared range; ``levels`` the
-    shares of the levels of every category, largest first; ``yes`` those of booleans.
-    ``vary`` says of every number whether four in five of its values are not the same.
+    ``numbers`` has equally likely values of every numeric column, as fractions of its
+    declared range. ``levels`` has the shares of the levels of every category, largest
+    first, and ``yes`` the share of true values of every boolean. ``vary`` states for every
+    numeric column whether the middle four fifths of its values are not all equal.
     """
 
     name: str
@@ -64,13 +67,13 @@ class TableShapes:
     vary: tuple[bool, ...]
 
     def numbers_that(self, *, vary: bool) -> list[Array]:
-        """Return numbers of which four in five are not one and the same, or are."""
+        """Return the numeric columns that vary, or those with mostly equal values."""
         pairs = zip(self.numbers, self.vary, strict=True)
         return [points for points, varies in pairs if varies is vary]
 
     @property
     def columns(self) -> int:
-        """How many there are."""
+        """Number of columns."""
         return len(self.numbers) + len(self.levels) + len(self.yes)
 
 
@@ -113,14 +116,14 @@ class Shapes:
         typical: tuple[float, float] | None,
         draw: Generator,
     ) -> Array:
-        """Return equally likely values of a number between two ends.
+        """Return equally likely values of a simulated numeric column.
 
         Parameters
         ----------
         ends : tuple of two floats
             The ends of the range.
         typical : tuple of two floats or None
-            Typical range, to which the shape is scaled; a range of one value means that
+            Typical range, to which the shape is scaled. A range of one value means that
             nearly all values are equal.
         draw : Generator
             Source of randomness.
@@ -145,7 +148,7 @@ class Shapes:
         return np.clip(values, lower, upper)
 
     def levels(self, count: int, draw: Generator) -> Array:
-        """Return shares for a number of levels, in random order.
+        """Return simulated shares of levels, in random order.
 
         Parameters
         ----------
@@ -176,11 +179,13 @@ class Shapes:
         Parameters
         ----------
         columns : int
-            Number of columns; fewer columns than in its table explain less of a target.
+            Number of columns. If it is smaller than in the drawn table, the columns explain
+            less of the target.
         labels : bool
             Whether the target has labels.
         counts : bool
-            Whether it is a count. A count may be used for a number, and vice versa.
+            Whether the target is a count. If the library has no matching target, a count
+            may be used for another number, and vice versa.
         draw : Generator
             Source of randomness.
 
@@ -196,28 +201,28 @@ class Shapes:
 
 
 def _pick(groups: list[Any], draw: Generator) -> Any:
-    """Draw a group that has entries, then one of them."""
+    """Draw a group that is not empty, then one of its entries."""
     full = [group for group in groups if len(group)]
     group = full[int(draw.integers(len(full)))]
     return group[int(draw.integers(len(group)))]
 
 
 def _finer(points: Array) -> Array:
-    """Return more values between those that are there."""
+    """Return the values with interpolated values between them."""
     count = len(points)
     places = np.linspace(0, count - 1, FINENESS * (count - 1) + 1)
     return np.asarray(np.interp(places, np.arange(count), points))
 
 
 def _varies(points: Array) -> bool:
-    """Whether four in five values are not one and the same."""
+    """Return whether the middle four fifths of the values are not all equal."""
     tail = (1 - TYPICAL_SHARE) / 2
     low, high = np.quantile(points, [tail, 1 - tail])
     return bool(high > low)
 
 
 def _halves(table: TableShapes) -> list[float]:
-    """Return the shares of one of two values: of yes, and of levels that are two."""
+    """Return the share of one value of every boolean and every two-level category."""
     return [*table.yes, *(float(one[-1]) for one in table.levels if len(one) == 2)]
 
 

@@ -1,4 +1,4 @@
-"""The noise that many noisy sums need, and their cost against the number of them."""
+"""Plans of noisy gradient steps: the noise they need, and their cost in epsilon."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -16,24 +16,24 @@ from confide.privacy.budgets import exact
 class StepsPlan:
     """The noise that a number of noisy gradient steps needs.
 
-    Use `StepsPlan.of` to make one.
+    Use `StepsPlan.of` to create a plan.
 
     Parameters
     ----------
     budget : Approx
-        What all steps together may cost.
+        Budget of all steps together.
     steps : int
         Number of steps.
     rate : Fraction
         Share of the rows in each step.
     neighbours : Neighbours
-        Relation to protect.
+        Neighbour relation to protect.
     multiplier : float
-        Standard deviation of the noise, as a multiple of the longest gradient.
+        Standard deviation of the noise, as a multiple of the largest gradient norm.
 
     Examples
     --------
-    A hundred steps over all rows at (1, 1e-6) need noise of 42 times the longest gradient:
+    A hundred steps over all rows at (1, 1e-6) need noise of 42 times the gradient norm:
 
     >>> from confide import Approx
     >>> from confide.planning import StepsPlan
@@ -55,13 +55,13 @@ class StepsPlan:
         Parameters
         ----------
         budget : Approx
-            What all steps together may cost.
+            Budget of all steps together.
         steps : int
             Number of steps.
         rate : str
             Share of the rows in each step, such as "0.01".
         neighbours : {"add-remove", "replace-one"}
-            Relation to protect.
+            Neighbour relation to protect.
 
         Returns
         -------
@@ -84,13 +84,13 @@ class StepsPlan:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What a fit by such steps would promise."""
+        """The guarantee of a fit with these steps."""
         kind = "noisy" if self.rate == 1 else "sampled"
         theorem = f"gradient-mechanisms.md#{kind}-gradient-exact"
         return Guarantee(self.budget, self.neighbours, Status.PROVED, theorem)
 
     def methods(self) -> tuple[Method, ...]:
-        """Return the methods of accounting that apply, the tightest first.
+        """Return the applicable accounting methods, with the tightest first.
 
         Returns
         -------
@@ -106,7 +106,7 @@ class StepsPlan:
         return (*found, "renyi-general") if replacing else found
 
     def grid(self, points: int) -> list[int]:
-        """Return numbers of steps from 1 to ten times the planned one, which is included.
+        """Return numbers of steps from 1 to ten times the planned number, including it.
 
         Parameters
         ----------
@@ -129,7 +129,7 @@ class StepsPlan:
         steps : int
             Number of steps.
         method : {"gaussian", "pld", "renyi", "renyi-general"}
-            Method of accounting.
+            Accounting method.
 
         Returns
         -------

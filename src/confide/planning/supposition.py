@@ -1,8 +1,9 @@
-"""A supposed table: what a fit would meet, drawn from public facts and real shapes.
+"""Simulated tables for plans, drawn from public facts and the shapes of real columns.
 
-Numbers, levels and targets are drawn as `shapes` says, within what a schema declares.
-Ranges are bought from supposed counts, as a fit buys them. Columns depend on a common
-factor, each with a random strength, and all contribute equally to the target.
+Numbers, levels and targets are drawn as described in `shapes`, within the limits that a
+schema declares. Ranges are estimated from simulated counts with noise, as in a fit. All
+columns are correlated with a common factor, each with a random strength, and all
+contribute equally to the target.
 """
 
 import math
@@ -33,24 +34,24 @@ from confide.objectives import (
 from confide.planning.shapes import Shapes, TargetShape
 
 STRONGEST_LINK = 0.95
-"""How strongly a column may follow what all columns have in common: from 0 up to this."""
+"""Largest correlation of a column with the common factor; the smallest is 0."""
 LARGEST_SPREAD = 3.0
-"""Log-odds are not supposed to spread farther."""
+"""Largest standard deviation of simulated log-odds."""
 LEAST_DEVIATION = 1e-6
-"""Features that vary less are constant."""
+"""Features with a smaller standard deviation are treated as constant."""
 LEAST_MEAN = 1e-6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SupposedColumn:
-    """Values that are equally likely, or the shares of levels."""
+    """A simulated distribution of a column: equally likely values, or shares of levels."""
 
     values: Array
     shares: Array
 
     @classmethod
     def of(cls, column: Column, shapes: Shapes, draw: Generator) -> "SupposedColumn":
-        """Draw a column as far as it is not declared."""
+        """Draw the distribution of a column, unless its shares are declared."""
         nothing = np.empty(0)
         if column.possible:
             count = len(column.features) if column.coded else len(column.possible)
@@ -60,7 +61,7 @@ class SupposedColumn:
         return cls(shapes.number(reach_of(column), column.typical_ends, draw), nothing)
 
     def moments(self, column: Column) -> tuple[Array, Array]:
-        """Return mean and covariance of the features, in the range of a column."""
+        """Return the mean and covariance of a column's features, scaled by its range."""
         if column.coded:
             return self.shares, np.diag(self.shares) - np.outer(self.shares, self.shares)
         scaled, chances = self.scaled(column)
@@ -68,7 +69,7 @@ class SupposedColumn:
         return np.array([mean]), np.full((1, 1), chances @ (scaled - mean) ** 2)
 
     def nodes(self, column: Column) -> Nodes:
-        """Return cells for terms, and their probabilities; the rest has no level."""
+        """Return the cells of a column and their probabilities; −1 is for other values."""
         if not column.coded:
             return Nodes(*self.scaled(column))
         rest = max(0.0, 1 - float(self.shares.sum()))
@@ -76,7 +77,7 @@ class SupposedColumn:
         return Nodes(cells, np.append(self.shares, rest))
 
     def scaled(self, column: Column) -> tuple[Array, Array]:
-        """Return values between −1 and 1 as a fit has them, and their probabilities."""
+        """Return the values, scaled to [−1, 1] as in a fit, and their probabilities."""
         lower, upper = column.ends
         values, chances = self.values, np.full(len(self.values), 1.0)
         if not len(values):
@@ -87,9 +88,11 @@ class SupposedColumn:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SupposedTarget:
-    """The target of one coding: level and spread of every score, and what is left over.
+    """The simulated target of one coding of the classes: moments of scores, and values.
 
-    ``values`` are what the loss takes, labels or numbers around their level.
+    ``levels`` and ``spreads`` are the mean and standard deviation of every score, which is
+    a linear predictor. ``values`` are labels, or numbers around their mean from which the
+    variance that the scores explain has been removed.
     """
 
     family: Family
@@ -99,16 +102,16 @@ class SupposedTarget:
 
     @property
     def labelled(self) -> bool:
-        """Whether values are labels."""
+        """Whether the values are labels."""
         return self.family.trial_bound is None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Supposition:
-    """First and second moments of features, the intercept's last, and plain coefficients.
+    """First and second moments of the features, and the true coefficients.
 
-    ``mean`` and ``covariance`` are those of a row as a fit scales it; ``coefficients`` have
-    a column for every score.
+    ``mean`` and ``covariance`` are those of a row as scaled in a fit, with the intercept
+    last. ``coefficients`` has one column for every score.
     """
 
     mean: Array
@@ -117,16 +120,16 @@ class Supposition:
 
     @property
     def second(self) -> Array:
-        """The mean products of two features."""
+        """Mean product of every pair of features."""
         return self.covariance + np.outer(self.mean, self.mean)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SupposedTable:
-    """All that a fit of one or several codings would meet, once ranges are bought.
+    """A simulated table, for one or several codings, after ranges have been estimated.
 
-    ``names`` are those of the lines of a summary, coding by coding; ``lines`` what makes
-    them of coefficients. ``ranges`` are those that were bought.
+    ``names`` has the names of the lines of the summary for every coding. ``lines`` is the
+    matrix that maps coefficients to these lines. ``ranges`` are the estimated ranges.
     """
 
     spec: FitSpec
@@ -140,13 +143,13 @@ class SupposedTable:
 
     @property
     def schema(self) -> Schema:
-        """The schema, with the ranges that were bought."""
+        """The schema, with the estimated ranges."""
         assert self.spec.schema is not None  # noqa: S101
         return self.spec.schema
 
 
 def reach_of(part: Any) -> tuple[float, float]:
-    """Return between which ends values are supposed: 0 and 1 where there are no limits."""
+    """Return the limits of simulated values: 0 and 1 if the schema declares none."""
     ends: tuple[float, float] = part.ends
     known = getattr(part, "has_limits", True) or part.typical is not None
     return ends if known else (0.0, 1.0)
@@ -155,14 +158,14 @@ def reach_of(part: Any) -> tuple[float, float]:
 def supposed_range(
     query: RangeQuery, values: Array, rows: int, noise: CountNoise, entropy: Entropy
 ) -> tuple[float, float]:
-    """Buy a range from supposed counts of values."""
+    """Estimate a range from noisy counts of simulated values."""
     counts = query.grid.count(values) * (rows / len(values))
     ends, _ = read_range(query, np.round(counts), noise, entropy)
     return ends
 
 
 def family_of(model: Any) -> Family:
-    """Return how plans assume that targets of an estimator follow the linear predictor.
+    """Return the distribution that plans assume for the targets of an estimator.
 
     Parameters
     ----------
@@ -172,7 +175,7 @@ def family_of(model: Any) -> Family:
     Returns
     -------
     Family
-        The family of targets.
+        The distribution of targets given the linear predictor.
 
     Examples
     --------
@@ -225,7 +228,8 @@ def suppose_table(
         _moments(spec.schema or schema, columns, height, one, draw) for one in targets
     )
     display = model.display_by(shown.schema, height)
-    # Curves are shown at other places of other ranges: lines go by those of the schema.
+    # The points at which a curve is shown depend on its range. Names are those for the
+    # declared range.
     display = replace(display, names=model.display_by(schema, height).names)
     names, lines = _lines(fit, display)
     return SupposedTable(spec, calibration, columns, targets, moments, names, lines, ranges)
@@ -234,7 +238,7 @@ def suppose_table(
 def _lines(
     fit: CalibratedFit, display: Display
 ) -> tuple[tuple[tuple[str, ...], ...], Array]:
-    """Return the names of the lines of every coding, and their directions."""
+    """Return the names of the summary lines of every coding, and their matrix."""
     classes = fit.task.classes
     if is_multinomial(fit.task.loss):
         assert classes is not None  # noqa: S101
@@ -254,7 +258,7 @@ def _lines(
 def _target_values(
     target: Any, shape: TargetShape, shapes: Shapes, draw: Generator, *, counts: bool
 ) -> Array:
-    """Return equally likely numbers of a target; none for labels."""
+    """Return equally likely values of a numeric target, or an empty array for labels."""
     if target.labels is not None:
         return np.empty(0)
     lower, upper = reach_of(target)
@@ -274,7 +278,7 @@ def _target(
     coding: int,
     draw: Generator,
 ) -> SupposedTarget:
-    """Return a target as the loss takes it, in the units of the objective."""
+    """Return the simulated target of one coding, in the units of the objective."""
     classes = fit.task.classes
     if classes is not None:
         shares = _label_shares(spec.schema, shape, len(classes), draw)
@@ -300,7 +304,7 @@ def _target(
 def _label_shares(
     schema: Schema | None, shape: TargetShape, count: int, draw: Generator
 ) -> Array:
-    """Return declared shares of labels, or those of a real table in random order."""
+    """Return the declared shares of labels, or those of a real table in random order."""
     declared = None if schema is None else schema.target.share
     if declared is not None:
         return np.array(declared) / max(sum(declared), LEAST_MEAN)
@@ -312,7 +316,7 @@ def _label_shares(
 
 
 def level_of_log_odds(share: float, spread: float) -> float:
-    """Return the mean of log-odds of a given spread, for a share of positive labels."""
+    """Return the mean log-odds that give a share of positive labels at a given spread."""
     weights = np.exp(-(NORMAL_NODES**2) / 2)
     weights /= weights.sum()
     share = min(max(share, LEAST_MEAN), 1 - LEAST_MEAN)
@@ -334,7 +338,7 @@ def _moments(
     target: SupposedTarget,
     draw: Generator,
 ) -> Supposition:
-    """Combine columns, with effects that give scores the assumed spread."""
+    """Combine the columns, and scale their effects to the assumed spread of the scores."""
     weights, sizes = schema.weights, [len(one.features) for one in schema.effects]
     mean, blocks = _features(schema, columns)
     mean, blocks = weights * mean, weights[:, None] * blocks * weights
@@ -354,7 +358,7 @@ def _moments(
 
 
 def _features(schema: Schema, columns: Mapping[str, SupposedColumn]) -> tuple[Array, Array]:
-    """Return mean and covariance of the features, of columns without a common factor."""
+    """Return the mean and covariance of the features, without the common factor."""
     if not has_terms(schema.effects):
         parts = [columns[column.name].moments(column) for column in schema.predictors]
         mean = np.concatenate([one for one, _ in parts])
@@ -365,7 +369,7 @@ def _features(schema: Schema, columns: Mapping[str, SupposedColumn]) -> tuple[Ar
 
 
 def _linked(covariance: Array, links: Array) -> Array:
-    """Let features that may share columns follow a common factor, as spread as before."""
+    """Add the common factor to features that may share columns, keeping their variances."""
     variance = np.maximum(np.diag(covariance), 0.0)
     whole = np.maximum(variance + links**2, LEAST_DEVIATION**2)
     shrunk = np.sqrt(variance / whole)
@@ -379,7 +383,7 @@ def _split(whole: Array, sizes: Sequence[int]) -> list[Array]:
 def _links_and_effects(
     blocks: Array, sizes: Sequence[int], scores: int, draw: Generator
 ) -> tuple[Array, Array]:
-    """Return how features follow the common factor, and effects of equal strength."""
+    """Return covariances of features with the common factor, and equally strong effects."""
     links, effects = [], []
     stop = 0
     for size in sizes:

@@ -1,4 +1,4 @@
-"""Budgets, neighbour relations, guarantees and the Gaussian profile."""
+"""Privacy budgets, neighbour relations, guarantees and the Gaussian privacy profile."""
 
 from confide.privacy.budgets import Approx, Budget, Pure, Zcdp, check_budget, fraction_of
 from confide.privacy.caution import budget_cautions, warn_of_budget

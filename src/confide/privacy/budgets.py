@@ -1,4 +1,4 @@
-"""Budgets: pure, approximate and zero-concentrated differential privacy."""
+"""Budgets for pure, approximate and zero-concentrated differential privacy."""
 
 import re
 from dataclasses import dataclass
@@ -12,15 +12,15 @@ Number: TypeAlias = int | float | str | Fraction | Decimal
 
 
 MOST_SIGNS = 6000
-"""Longest accepted text of a budget."""
+"""The largest number of characters in a number that is given as a string."""
 MOST_EXPONENT = 400
 _NUMBER = re.compile(r"[+-]?[\d_]*\.?[\d_]*(?:[eE]([+-]?\d+))?(?:/\d+)?", re.ASCII)
 
 
 def fraction_of(text: str) -> Fraction:
-    """Read a number such as 0.5, 1e-6 or 1/3 exactly.
+    """Parse a number such as 0.5, 1e-6 or 1/3 exactly.
 
-    The text is checked before it is computed: 1e1000000000 has a billion digits.
+    The text is checked before it is evaluated, because 1e1000000000 has a billion digits.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def fraction_of(text: str) -> Fraction:
     Returns
     -------
     Fraction
-        The number that the text denotes, without rounding.
+        The value of the text, without rounding.
 
     Raises
     ------
@@ -40,7 +40,7 @@ def fraction_of(text: str) -> Fraction:
 
     Examples
     --------
-    A third stays a third, so three of them make a whole:
+    One third is represented exactly, so three times it is 1:
 
     >>> from confide.privacy import fraction_of
     >>> 3 * fraction_of("1/3") == 1
@@ -56,7 +56,7 @@ def fraction_of(text: str) -> Fraction:
 
 
 def exact(value: Any, name: str) -> Fraction:
-    """Turn a number into the fraction that its shortest decimal denotes."""
+    """Convert a number to the fraction given by its shortest decimal representation."""
     if isinstance(value, Fraction):
         return value
     if not isinstance(value, bool):
@@ -84,7 +84,8 @@ SENSIBLE = {
     "delta": (Fraction(1, 10**300), Fraction(1)),
     "rho": (Fraction(1, 10**24), Fraction(10**12)),
 }
-"""A budget beyond these is a typing error, and doubles cannot tell it from zero."""
+"""Accepted ranges. Values outside are almost certainly typing errors, and doubles cannot
+distinguish very small ones from zero."""
 
 
 def _short(value: Fraction) -> str:
@@ -93,7 +94,7 @@ def _short(value: Fraction) -> str:
 
 @dataclass(frozen=True, slots=True, init=False)
 class _Budget:
-    """Arithmetic that the three kinds of budget share, each with its own kind only."""
+    """Arithmetic for all types of budget, in which types cannot be mixed."""
 
     fields: ClassVar[tuple[str, ...]]
 
@@ -110,18 +111,18 @@ class _Budget:
         return type(self)(*(a + b for a, b in pairs))
 
     def share(self, fraction: Number) -> Self:
-        """Return a part of the budget; what is left is ``share(1 - fraction)``.
+        """Return a part of the budget; the remainder is ``share(1 - fraction)``.
 
         Parameters
         ----------
         fraction : int, float, str, Fraction or Decimal
-            The part, above 0 and at most 1. A larger part means less noise here, and less
-            budget for the rest.
+            The fraction, above 0 and at most 1. A larger fraction means less noise in this
+            part, and leaves less budget for others.
 
         Returns
         -------
         Pure, Approx or Zcdp
-            A budget of the same kind; all of its parameters are multiplied by the fraction.
+            A budget of the same type, with all parameters multiplied by the fraction.
 
         Raises
         ------
@@ -134,7 +135,7 @@ class _Budget:
         return type(self)(*(part * value for value in self._parts()))
 
     def split(self, ways: int) -> tuple[Self, ...]:
-        """Cut the budget into equal parts that add up to the whole exactly.
+        """Split the budget into equal parts that add up to it exactly.
 
         Parameters
         ----------
@@ -144,12 +145,12 @@ class _Budget:
         Returns
         -------
         tuple of Pure, Approx or Zcdp
-            The parts, all equal and of the same kind as the budget.
+            The parts, all equal and of the same type as the budget.
 
         Raises
         ------
         InvalidParameter
-            If there would be no part.
+            If ``ways`` is less than 1.
         """
         if ways < 1:
             raise InvalidParameter("ways", "at least 1", ways)
@@ -160,20 +161,20 @@ class _Budget:
 class Pure(_Budget):
     """Budget of pure differential privacy: every likelihood ratio is at most exp(epsilon).
 
-    Whatever a release says, the odds that it came from a table with a certain person rather
-    than from one without change by a factor of at most exp(epsilon). Budgets of the same
-    kind add up with ``+`` (sequential composition), and are compared exactly.
+    A release changes the odds that a particular person is in the table by a factor of at
+    most exp(epsilon). Budgets of the same type can be added with ``+`` (sequential
+    composition), and are compared exactly.
 
     Parameters
     ----------
     epsilon : int, float, str, Fraction or Decimal
         Privacy loss, between 1e-12 and 1e12; common values are 0.1 to 2. Larger values mean
-        less noise and less privacy. Public. A text such as ``"1/3"`` is read exactly.
+        less noise and less privacy. Public. A string such as ``"1/3"`` is parsed exactly.
 
     Attributes
     ----------
     epsilon : Fraction
-        The exact number that was given.
+        The exact value of epsilon.
 
     Raises
     ------
@@ -182,13 +183,13 @@ class Pure(_Budget):
 
     Examples
     --------
-    Two analyses of the same people at half a unit each cost one unit together:
+    Two analyses of the same people, each with epsilon 0.5, have epsilon 1 in total:
 
     >>> from confide import Pure
     >>> Pure(0.5) + Pure(0.5)
     Pure(1)
 
-    A fifth is reserved for ranges, the rest is left for the fit:
+    One fifth is reserved for ranges, and the remainder is left for the fit:
 
     >>> Pure(1).share(0.2), Pure(1).share(0.8)
     (Pure(0.2), Pure(0.8))
@@ -211,8 +212,8 @@ class Pure(_Budget):
 class Approx(_Budget):
     """Budget of approximate differential privacy; addition is basic composition.
 
-    Any event that is possible with one table has, with a neighbouring table, a probability
-    of at most exp(epsilon) times as much plus delta.
+    The probability of an event for one table is at most exp(epsilon) times its probability
+    for a neighbouring table, plus delta.
 
     Parameters
     ----------
@@ -221,29 +222,29 @@ class Approx(_Budget):
         less noise and less privacy. Public.
     delta : int, float, str, Fraction or Decimal
         Probability with which the bound by epsilon may fail, between 1e-300 and 1. Choose
-        it far below one over the number of rows, for instance 1e-6. Public.
+        it far below 1 divided by the number of rows, for instance 1e-6. Public.
 
     Attributes
     ----------
     epsilon : Fraction
-        The exact epsilon.
+        The exact value of epsilon.
     delta : Fraction
-        The exact delta.
+        The exact value of delta.
 
     Raises
     ------
     InvalidParameter
-        If epsilon or delta is not a number in its range.
+        If epsilon or delta is not a number in the accepted range.
 
     Examples
     --------
-    Both parameters of two releases add up:
+    The parameters of two releases are added:
 
     >>> from confide import Approx
     >>> Approx(1, 1e-6) + Approx(0.5, 1e-6)
     Approx(1.5, 2e-06)
 
-    Parts add up to the whole exactly, which sums of floating-point numbers do not:
+    The parts add up to the budget exactly, unlike floating-point numbers:
 
     >>> first, second, third = Approx(1, 1e-6).split(3)
     >>> first + second + third == Approx(1, 1e-6)
@@ -261,7 +262,7 @@ class Approx(_Budget):
                 "delta",
                 "below 1",
                 delta,
-                "Choose far less than one divided by the number of rows.",
+                "Choose a value far below 1 divided by the number of rows.",
             )
         object.__setattr__(self, "epsilon", _positive(epsilon, "epsilon"))
         object.__setattr__(self, "delta", small)
@@ -278,8 +279,9 @@ class Zcdp(_Budget):
     """Budget of zero-concentrated differential privacy (Bun and Steinke 2016).
 
     For every order alpha above 1 the Rényi divergence between the distributions of a
-    release under two neighbouring tables is at most rho times alpha. Many releases with
-    Gaussian noise cost less in this currency than in epsilon and delta.
+    release under two neighbouring tables is at most rho times alpha. For many
+    releases with Gaussian noise, adding rho gives a smaller total cost than adding epsilon
+    and delta.
 
     Parameters
     ----------
@@ -290,7 +292,7 @@ class Zcdp(_Budget):
     Attributes
     ----------
     rho : Fraction
-        The exact rho.
+        The exact value of rho.
 
     Raises
     ------
@@ -299,7 +301,7 @@ class Zcdp(_Budget):
 
     Examples
     --------
-    Ten releases at 0.01 cost 0.1, which means an epsilon of about 2.1 at a delta of 1e-6:
+    Ten releases with rho 0.01 have rho 0.1, or an epsilon of about 2.1 at delta 1e-6:
 
     >>> from confide import Zcdp
     >>> from confide.privacy import zcdp_to_approx
@@ -327,12 +329,12 @@ Budget: TypeAlias = Pure | Approx | Zcdp
 
 
 def check_budget(budget: Any) -> Budget:
-    """Return a budget unchanged, or raise an error that shows what a budget looks like.
+    """Return a budget unchanged, or raise an error with examples of budgets.
 
     Parameters
     ----------
     budget : object
-        What was passed as a budget.
+        The argument to check.
 
     Returns
     -------
@@ -342,8 +344,8 @@ def check_budget(budget: Any) -> Budget:
     Raises
     ------
     InvalidParameter
-        If it is not a budget, for instance a bare number, which does not say what kind of
-        privacy is meant.
+        If it is not a budget. A bare number is not accepted, because it does not specify
+        the type of privacy.
 
     Examples
     --------

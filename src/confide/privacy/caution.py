@@ -1,4 +1,4 @@
-"""Cautions about budgets that promise little, from public facts alone."""
+"""Warnings about budgets that give little protection, from public facts only."""
 
 import warnings
 from fractions import Fraction
@@ -9,7 +9,7 @@ from confide.privacy.budgets import Budget
 MOST_EPSILON = 10
 MOST_DELTA = Fraction(1, 1000)
 MOST_RHO = Fraction(3, 2)
-"""At a delta of 1e-6 it allows an epsilon of 9.85."""
+"""A rho of 1.5 corresponds to an epsilon of 9.85 at a delta of 1e-6."""
 
 
 def budget_cautions(budget: Budget, rows: int | None = None) -> tuple[str, ...]:
@@ -20,13 +20,13 @@ def budget_cautions(budget: Budget, rows: int | None = None) -> tuple[str, ...]:
     budget : Pure, Approx or Zcdp
         The budget to judge.
     rows : int or None, default None
-        The number of rows, only where it is public; delta is then compared with 1/rows.
+        The number of rows, if it is public; delta is then compared with 1/rows.
 
     Returns
     -------
     tuple of str
-        One sentence for each concern: an epsilon over 10, a rho over 1.5, a delta over
-        0.001, or a delta of 1/rows or more. Empty if there is none.
+        One warning for each problem: an epsilon over 10, a rho over 1.5, a delta over
+        0.001, or a delta of 1/rows or more. Empty if there is no problem.
 
     Examples
     --------
@@ -56,9 +56,9 @@ def budget_cautions(budget: Budget, rows: int | None = None) -> tuple[str, ...]:
         )
     if delta > MOST_DELTA:
         found.append(
-            f"delta is over {float(MOST_DELTA):g}: that is the probability with which "
-            "nothing at all is promised to a person. Choose a delta far below one "
-            "divided by the number of rows, such as 1e-6."
+            f"delta is over {float(MOST_DELTA):g}: with that probability, a person may "
+            "have no protection at all. Choose a delta far below 1 divided by the number "
+            "of rows, such as 1e-6."
         )
     elif rows is not None and rows > 0 and delta * rows >= 1:
         found.append(
@@ -70,16 +70,16 @@ def budget_cautions(budget: Budget, rows: int | None = None) -> tuple[str, ...]:
 
 
 def warn_of_budget(budget: Budget, rows: int | None, callers: int) -> None:
-    """Issue a `LooseBudget` warning for each concern of `budget_cautions`.
+    """Issue a `LooseBudget` warning for each problem found by `budget_cautions`.
 
     Parameters
     ----------
     budget : Pure, Approx or Zcdp
         The budget to judge.
     rows : int or None
-        The number of rows, only where it is public.
+        The number of rows, if it is public.
     callers : int
-        How many calls above this one the warning is attributed to.
+        The number of levels up the call stack at which the warning is reported.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Conversions between kinds of budget."""
+"""Conversions between types of budget."""
 
 import math
 
@@ -10,7 +10,7 @@ from confide.privacy.rounding import FUNCTION_ERROR, round_down, round_up
 
 
 def pure_to_approx(budget: Pure, delta: Number) -> Approx:
-    """Return a pure budget as an approximate one; nothing is gained from the delta.
+    """Convert a pure budget to an approximate one, with the same epsilon for any delta.
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ def pure_to_approx(budget: Pure, delta: Number) -> Approx:
     Returns
     -------
     Approx
-        The same epsilon, with this delta.
+        The budget with the same epsilon and this delta.
 
     Examples
     --------
@@ -44,11 +44,11 @@ def pure_to_zcdp(budget: Pure) -> Zcdp:
     Returns
     -------
     Zcdp
-        The zCDP that every release with this budget has.
+        The zCDP budget that every release with this pure budget satisfies.
 
     Examples
     --------
-    Small pure budgets are cheap in zCDP, because rho falls with the square of epsilon:
+    Small pure budgets cost little zCDP, because rho is proportional to epsilon squared:
 
     >>> from confide.privacy import Pure, pure_to_zcdp
     >>> pure_to_zcdp(Pure(1)), pure_to_zcdp(Pure(0.1))
@@ -72,11 +72,11 @@ def zcdp_to_approx(budget: Zcdp, delta: Number) -> Approx:
     Returns
     -------
     Approx
-        An approximate budget that every release with this zCDP has.
+        An approximate budget that every release with this zCDP budget satisfies.
 
     Examples
     --------
-    The same release can be reported at several deltas; they are one guarantee, not two:
+    A release can be reported at several deltas; this does not increase its cost:
 
     >>> from confide.privacy import Zcdp, zcdp_to_approx
     >>> [round(float(zcdp_to_approx(Zcdp(0.05), d).epsilon), 2) for d in (1e-6, 1e-9)]
@@ -92,9 +92,9 @@ def approx_to_zcdp(epsilon: Number, delta: Number) -> Zcdp:
     Parameters
     ----------
     epsilon : int, float, str, Fraction or Decimal
-        The epsilon to stay within.
+        The limit on epsilon.
     delta : int, float, str, Fraction or Decimal
-        The delta to stay within, above 0 and below 1.
+        The limit on delta, above 0 and below 1.
 
     Returns
     -------
@@ -103,7 +103,7 @@ def approx_to_zcdp(epsilon: Number, delta: Number) -> Zcdp:
 
     Examples
     --------
-    A limit of (1, 1e-6) leaves room for zCDP with a rho of about 0.024:
+    A limit of (1, 1e-6) allows a rho of about 0.024:
 
     >>> from confide.privacy import approx_to_zcdp, zcdp_to_approx
     >>> rho = approx_to_zcdp(1, 1e-6)
@@ -131,10 +131,10 @@ def _check_delta(delta: Number) -> float:
 
 
 def _renyi_line_epsilon(rho: float, delta: float) -> float:
-    """Smallest epsilon over orders alpha when the Renyi divergence is rho·alpha.
+    """Return the smallest epsilon over orders alpha for a Rényi divergence of rho·alpha.
 
-    Every order gives a valid epsilon, so an imperfect minimum is still sound. The error of
-    the terms is added.
+    Every order gives a valid epsilon, so an inexact minimum is still valid. A bound on the
+    error of the terms is added.
     """
 
     def at(log_excess: float) -> float:

@@ -1,4 +1,4 @@
-"""Group privacy: budgets of persons with several rows."""
+"""Group privacy: budgets for persons with several rows."""
 
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
@@ -13,37 +13,38 @@ SLACK = Fraction(1, 10**60)
 
 
 def row_budget(budget: Budget, rows_per_person: int) -> Budget:
-    """Return the budget per row that protects a person with several rows by ``budget``.
+    """Return the budget per row that guarantees ``budget`` to persons with several rows.
 
-    Tables that differ in one person differ in k rows at most: they are joined by a chain
-    of k + 1 tables, each a neighbour of the next.
+    Tables that differ in one person differ in at most k rows, so they are connected by a
+    chain of k + 1 tables, each a neighbour of the next.
 
-    - Pure: the ratios along the chain multiply, so epsilon/k per row.
-    - zCDP: k rows cost k² rho (Bun and Steinke 2016, proposition 1.9), so rho/k².
+    - Pure: likelihood ratios along the chain are multiplied, so a row has epsilon/k.
+    - zCDP: k rows cost k² rho (Bun and Steinke 2016, proposition 1.9), so a row has
+      rho/k².
     - (epsilon, delta): with e = epsilon/k and d per row, P₀ <= exp(e)P₁ + d, P₁ <=
-      exp(e)P₂ + d and so on give P₀ <= exp(ke)Pₖ + d(1 + exp(e) + ... + exp((k−1)e)); so
-      d = delta over that sum, rounded down.
+      exp(e)P₂ + d and so on give P₀ <= exp(ke)Pₖ + d(1 + exp(e) + ... + exp((k−1)e)).
+      Hence d is delta divided by that sum, rounded down.
 
     Parameters
     ----------
     budget : Pure, Approx or Zcdp
-        What a person is promised.
+        The budget that is guaranteed to every person.
     rows_per_person : int
-        A public bound k on the rows of any person. More rows mean more noise.
+        A public bound k on the number of rows of a person. A larger bound means more noise.
 
     Returns
     -------
     Pure, Approx or Zcdp
-        What a mechanism may spend per row, of the same kind.
+        The budget of a mechanism per row, of the same type.
 
     Raises
     ------
     InvalidParameter
-        If next to nothing would be left per row.
+        If the budget per row would be below the accepted range.
 
     Examples
     --------
-    Patients with up to four visits are protected by epsilon 1 if every visit has a quarter:
+    For patients with up to four visits, epsilon 1 per patient is 0.25 per visit:
 
     >>> from confide.privacy import Pure, Zcdp, row_budget
     >>> row_budget(Pure(1), rows_per_person=4), row_budget(Zcdp(0.16), rows_per_person=4)
@@ -67,7 +68,7 @@ def row_budget(budget: Budget, rows_per_person: int) -> Budget:
             "rows_per_person",
             f"small enough for group privacy: {budget} leaves almost nothing per row",
             k,
-            "Spend more, or keep fewer rows per person.",
+            "Use a larger budget, or keep fewer rows per person.",
         ) from None
 
 
@@ -83,7 +84,8 @@ def _row_delta(epsilon: Fraction, delta: Fraction, k: int) -> Fraction:
 def group_delta(epsilon: Fraction, delta: Fraction, rows_per_person: int) -> Fraction:
     """Return the delta of k rows at k·epsilon if one row has (epsilon, delta).
 
-    It is delta times the sum of exp(i·epsilon) for i < k, rounded up; see `row_budget`.
+    The result is delta times the sum of exp(i·epsilon) for i < k, rounded up; see
+    `row_budget`.
 
     Parameters
     ----------
@@ -92,7 +94,7 @@ def group_delta(epsilon: Fraction, delta: Fraction, rows_per_person: int) -> Fra
     delta : Fraction
         Delta for one row.
     rows_per_person : int
-        The number k of rows that belong together.
+        The number k of rows in the group.
 
     Returns
     -------
@@ -101,7 +103,7 @@ def group_delta(epsilon: Fraction, delta: Fraction, rows_per_person: int) -> Fra
 
     Examples
     --------
-    Two rows have more than twice the delta of one, here 1 + e times:
+    The delta of two rows is more than twice that of one row, here 1 + e times:
 
     >>> from fractions import Fraction
     >>> from confide.privacy import group_delta
@@ -116,8 +118,8 @@ def group_delta(epsilon: Fraction, delta: Fraction, rows_per_person: int) -> Fra
 def _geometric_sum(x: Fraction, k: int) -> Fraction:
     """Return Σ exp(i·x) for i < k, that is (exp(kx) − 1)/(exp(x) − 1), rounded up.
 
-    Decimal's exponential is correctly rounded: of 120 digits far more than 60 survive the
-    cancellation that the smallest epsilon can bring, and the slack covers the rest.
+    Decimal's exponential is correctly rounded. Of 120 digits, far more than 60 are left
+    after cancellation even for the smallest epsilon, and ``SLACK`` covers the error.
     """
     top = _exp(k * x, ROUND_CEILING) - 1
     bottom = _exp(x, ROUND_FLOOR) - 1
@@ -125,7 +127,7 @@ def _geometric_sum(x: Fraction, k: int) -> Fraction:
 
 
 def _unit(value: Fraction) -> int:
-    """Return a power of ten that keeps twenty digits of a fraction below one."""
+    """Return a power of ten as a denominator, to keep twenty digits of a value below 1."""
     return int(10 ** (len(str(int(1 / value))) + 20))
 
 

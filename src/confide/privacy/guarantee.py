@@ -1,4 +1,4 @@
-"""Guarantee: neighbour relation, budget, theorem, status and assumptions."""
+"""Privacy guarantees: budget, neighbour relation, theorem, status and assumptions."""
 
 import textwrap
 import warnings
@@ -14,9 +14,10 @@ from confide.privacy.budgets import Budget
 
 def _noise_on(statistic: str) -> str:
     return (
-        f"Noise in double precision is added to {statistic}, with nothing random after it. "
-        "Some results can then be reached from only one of two neighbouring tables, and "
-        "someone who knows all other rows may tell from the last digits which table it was."
+        f"Noise in double precision is added to {statistic}, with no random step after it. "
+        "Some results are then possible for only one of two neighbouring tables, and "
+        "someone who knows all other rows may be able to tell from the last digits which "
+        "table was used."
     )
 
 
@@ -47,16 +48,16 @@ DOWNGRADED: Mapping[str, str] = MappingProxyType(
         "private-tuning.md#random-stopping": _noise_on("the winner's score"),
     }
 )
-"""Why a guarantee by this theorem is CLAIMED and not PROVED."""
+"""The reason why a guarantee is CLAIMED and not PROVED, by theorem."""
 
 COMPOSED = frozenset({"sparse-selection.md#select-then-fit", "private-tuning.md#chunks"})
-"""Theorems that are worth as much as those of the parts that they put together."""
+"""Theorems about compositions, whose status follows from the theorems of the parts."""
 
 UNKNOWN_PARTS = _noise_on("a statistic in one of the parts")
 
 
 def shortfall(theorems: Iterable[str]) -> str:
-    """Return why one of several theorems is only claimed in floating-point arithmetic.
+    """Return the reason why a theorem is only claimed in floating-point arithmetic.
 
     Parameters
     ----------
@@ -66,7 +67,7 @@ def shortfall(theorems: Iterable[str]) -> str:
     Returns
     -------
     str
-        The first reason found, or an empty text if all are proved for what is published.
+        The first reason found, or an empty string if all theorems are proved for doubles.
 
     Examples
     --------
@@ -84,15 +85,15 @@ def shortfall(theorems: Iterable[str]) -> str:
 class Neighbours(Enum):
     """The neighbour relation under which a guarantee holds.
 
-    A replacement is a removal and an addition, so it costs up to twice as much.
+    A replacement is a removal followed by an addition, so it costs up to twice as much.
 
     Attributes
     ----------
     ADD_REMOVE
-        Tables are neighbours if one of them has a row more: the number of rows is protected
-        like everything else.
+        Tables are neighbours if one of them is the other with one row added. The number of
+        rows is protected as well.
     REPLACE_ONE
-        Tables are neighbours if they differ in the values of one row: the number of rows is
+        Tables are neighbours if they differ in the values of one row. The number of rows is
         public.
 
     Examples
@@ -101,7 +102,7 @@ class Neighbours(Enum):
     >>> Neighbours("add-remove")
     <Neighbours.ADD_REMOVE: 'add-remove'>
 
-    One row that is replaced changes a sum by up to two rows' worth:
+    Replacing a row changes a sum by up to twice the largest contribution of a row:
 
     >>> Neighbours.REPLACE_ONE.shifts
     2
@@ -112,7 +113,7 @@ class Neighbours(Enum):
 
     @classmethod
     def of(cls, value: Any) -> "Neighbours":
-        """Return the relation itself or the one with a name.
+        """Return a relation, given as itself or by name.
 
         Parameters
         ----------
@@ -138,7 +139,7 @@ class Neighbours(Enum):
 
     @property
     def shifts(self) -> int:
-        """By how many rows' worth a sum can change between neighbours: 1 or 2."""
+        """The largest change of a sum between neighbours, in units of one row: 1 or 2."""
         return 1 if self is Neighbours.ADD_REMOVE else 2
 
     def __str__(self) -> str:
@@ -146,20 +147,21 @@ class Neighbours(Enum):
 
 
 class Status(Enum):
-    """How well a guarantee is established.
+    """The degree to which a guarantee is established: PROVED, CLAIMED or REFUTED.
 
     Attributes
     ----------
     PROVED
-        A theorem covers what is published, to the last digit.
+        A theorem covers the published numbers, to the last digit.
     CLAIMED
-        The theorem holds for real numbers and not for doubles, or is only claimed in print.
+        The theorem holds for real numbers but not for doubles, or is only claimed in a
+        publication.
     REFUTED
         A counterexample shows that the claim is wrong.
 
     Examples
     --------
-    The status is part of every release; here it is read back from its name:
+    The status is part of every release, and is stored by name:
 
     >>> from confide import Status
     >>> Status("PROVED") is Status.PROVED
@@ -181,30 +183,30 @@ ARITHMETIC = (
 )
 ROW_LIMIT = "at most 1,000,000,000 rows"
 SHORT_NOISE = (
-    "a linear term no longer than a billion gradients (a longer one has a chance below "
-    "1e-2000, whatever the rows)"
+    "a random linear term whose norm is at most a billion times the gradient bound of one "
+    "row (a larger norm has a probability below 1e-2000 for every table)"
 )
 EXACT = "-exact"
-"""How theorems end that cover what is published to its last digit."""
+"""The suffix of theorems that cover the published numbers to the last digit."""
 ONE_ROW = "one row per person"
 PUBLIC_LABELS = "labels are public"
 ROW_BY_ROW = "features were computed row by row, from public constants"
 SEEDED = "the noise was seeded: anyone who knows the seed can remove it"
 NAME, LINE = 13, 76
-"""Widths of a name and of a folded line, in letters."""
+"""The widths of a name and of a wrapped line, in characters."""
 
 
 def effective_status(theorem: str, status: Status, reason: str = "") -> tuple[Status, str]:
-    """Downgrade a status to what holds in doubles, with the reason; never raise it.
+    """Downgrade a status to the one that holds in doubles; never upgrade it.
 
     Parameters
     ----------
     theorem : str
-        The theorem by page and name, such as ``"output-perturbation.md#output-pure"``.
+        The theorem, by page and name, such as ``"output-perturbation.md#output-pure"``.
     status : Status
-        The status that a mechanism gives itself.
+        The status that the mechanism declares.
     reason : str, default ''
-        Why it is not PROVED, where the mechanism knows.
+        The reason why it is not PROVED, if the mechanism declares one.
 
     Returns
     -------
@@ -230,30 +232,30 @@ def effective_status(theorem: str, status: Status, reason: str = "") -> tuple[St
 class Guarantee:
     """A privacy guarantee: budget, neighbour relation, theorem, status and assumptions.
 
-    No guarantee is PROVED by a theorem that `DOWNGRADED` lists: it becomes CLAIMED when it
-    is made.
+    A guarantee by a theorem that `DOWNGRADED` lists cannot be PROVED: its status is set to
+    CLAIMED on construction.
 
     Parameters
     ----------
     budget : Pure, Approx, Zcdp or None
-        Guarantee to every person; None for a REFUTED mechanism, whose releases have
-        no guarantee at all.
+        The budget that is guaranteed to every person; None for a REFUTED mechanism, whose
+        releases have no guarantee at all.
     neighbours : Neighbours
-        Which tables the guarantee compares.
+        The neighbour relation under which the guarantee holds.
     status : Status
-        Whether it is proved for what is published, claimed, or refuted.
+        Whether the guarantee is proved for the published numbers, claimed, or refuted.
     theorem : str
-        The theorem by page and name, under ``docs/proofs``.
+        The theorem, by page and name under ``docs/proofs``.
     assumptions : tuple of str, default ()
-        What must be true for the guarantee to hold. If empty, they follow from the theorem.
+        The assumptions of the guarantee. If empty, they are derived from the theorem.
     private : bool, default True
-        False if the noise was seeded, and can be drawn again by anybody who knows the seed.
+        False if the noise was seeded, so that anybody who knows the seed can reproduce it.
     reason : str, default ''
-        Why the guarantee is not PROVED.
+        The reason why the guarantee is not PROVED.
 
     Examples
     --------
-    A guarantee prints what is promised, how far it is established, and what it rests on:
+    A printed guarantee shows the budget, the status and the assumptions:
 
     >>> from confide import Guarantee, Neighbours, Pure, Status
     >>> guarantee = Guarantee(
@@ -286,18 +288,18 @@ class Guarantee:
         object.__setattr__(self, "reason", reason)
 
     def __setstate__(self, state: list[Any]) -> None:
-        """Restore a pickled guarantee, including old ones without a reason."""
+        """Restore a pickled guarantee, also from old versions without a reason."""
         for name, value in zip(self.__slots__, [*state, ""], strict=False):
             object.__setattr__(self, name, value)
         self.__post_init__()
 
     def claimed(self, reason: str) -> "Guarantee":
-        """Lower a PROVED guarantee to CLAIMED, for a reason.
+        """Downgrade a PROVED guarantee to CLAIMED.
 
         Parameters
         ----------
         reason : str
-            Why it is not proved.
+            The reason why it is not proved.
 
         Returns
         -------
@@ -309,12 +311,12 @@ class Guarantee:
         return replace(self, status=Status.CLAIMED, reason=reason)
 
     def assuming(self, assumption: str) -> "Guarantee":
-        """Add an assumption.
+        """Return the guarantee with an additional assumption.
 
         Parameters
         ----------
         assumption : str
-            What must hold as well; named once, however often it is added.
+            The assumption, which is listed only once even if it is added repeatedly.
 
         Returns
         -------
@@ -326,7 +328,7 @@ class Guarantee:
         return replace(self, assumptions=(*self.assumptions, assumption))
 
     def of_persons(self, rows: int) -> "Guarantee":
-        """State that a person may have several rows; the budget is the person's already.
+        """Return the guarantee for persons with several rows; the budget is per person.
 
         Parameters
         ----------
@@ -336,25 +338,25 @@ class Guarantee:
         Returns
         -------
         Guarantee
-            A copy whose assumptions say so.
+            A copy that assumes this number of rows per person instead of one.
         """
         several = f"at most {rows} rows per person (group privacy)"
         lines = (several if line == ONE_ROW else line for line in self.assumptions)
         return self if rows == 1 else replace(self, assumptions=tuple(lines))
 
     def seeded(self) -> "Guarantee":
-        """Mark a release whose noise can be drawn again from a seed as not private.
+        """Mark the guarantee as not private, because the noise was drawn from a seed.
 
         Returns
         -------
         Guarantee
-            A copy with ``private=False`` and an assumption that says why.
+            A copy with ``private=False`` and an assumption that states the reason.
         """
         return replace(self.assuming(SEEDED), private=False)
 
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:
-        """Guarantee and what supports it: pairs of a name and a text to print."""
+        """The lines of the printed guarantee, as pairs of a name and a text."""
         promise = "none" if self.budget is None else str(self.budget)
         seeded = ("NOT PRIVATE", "a seed was used: for tests and studies only")
         return (
@@ -377,7 +379,7 @@ class Guarantee:
 
 
 def assumptions_of(parts: Iterable[Guarantee]) -> tuple[str, ...]:
-    """Return what any of several guarantees assumes, each assumption once.
+    """Return the assumptions of several guarantees, without duplicates.
 
     Parameters
     ----------
@@ -391,7 +393,7 @@ def assumptions_of(parts: Iterable[Guarantee]) -> tuple[str, ...]:
 
     Examples
     --------
-    Two releases of the same people under the same theorem share all assumptions:
+    Two guarantees share all assumptions but one:
 
     >>> from confide.privacy import Guarantee, Neighbours, Pure, Status, assumptions_of
     >>> one = Guarantee(Pure(1), Neighbours.ADD_REMOVE, Status.PROVED, "a.md#b-exact")
@@ -402,7 +404,7 @@ def assumptions_of(parts: Iterable[Guarantee]) -> tuple[str, ...]:
 
 
 def weakest(*parts: Guarantee) -> Guarantee:
-    """Return the least well established guarantee; the first one in a tie.
+    """Return the guarantee with the weakest status; the first one in a tie.
 
     Parameters
     ----------
@@ -428,8 +430,8 @@ def weakest(*parts: Guarantee) -> Guarantee:
 
 
 INSTEAD = (
-    "Mechanisms that are PROVED, as objective perturbation (mechanism='objective') is, "
-    "publish exact roundings."
+    "Mechanisms that are PROVED, such as objective perturbation (mechanism='objective'), "
+    "publish exactly rounded numbers."
 )
 
 
@@ -441,7 +443,7 @@ def warn_if_claimed(guarantee: Guarantee, callers: int) -> None:
     guarantee : Guarantee
         The guarantee of the pending charge.
     callers : int
-        How many calls above this one the warning is attributed to.
+        The number of levels up the call stack at which the warning is reported.
 
     Examples
     --------

@@ -1,12 +1,13 @@
-"""Outward rounding: doubles that are certainly above, or below, exact numbers.
+"""Outward rounding: doubles that are upper or lower bounds on exact numbers.
 
-Among them the Gaussian profile Ψ(ε, μ): delta, epsilon and shift of a unit normal. Doubles
-find an answer; decimals of sixty digits and more improve it and decide whether it holds.
-With a = ε/μ − μ/2, b = ε/μ + μ/2 and Mills' ratio R(x) = Φ(−x)/φ(x),
+This includes the privacy profile of Gaussian noise: delta = Ψ(ε, μ), where μ is the shift
+of the mean in standard deviations. Approximate solutions are found in doubles, then refined
+and verified with decimals of at least sixty digits. With a = ε/μ − μ/2, b = ε/μ + μ/2 and
+Mills' ratio R(x) = Φ(−x)/φ(x),
 
     Ψ(ε, μ) = Φ(−a) − e^ε Φ(−b) = φ(a)·(R(a) − R(b)).
 
-docs/proofs/rounding.md has the error of every step, and says which the margins cover.
+The errors of all steps, and those that the margins cover, are in docs/proofs/rounding.md.
 """
 
 import math
@@ -21,28 +22,29 @@ from scipy.optimize import brentq
 from scipy.special import log_ndtr
 
 MARGIN = 2.0**-42
-"""Bound on the relative error of 64 operations on positive numbers."""
+"""A bound on the relative error of 64 operations on positive numbers."""
 FUNCTION_ERROR = 2.0**-48
-"""More than sums, logarithms and normal tails can be off, relative to their terms."""
+"""A bound on the errors of sums, logarithms and normal tails, relative to their terms."""
 
 
 def round_up(value: float | Fraction) -> float:
-    """Return a double that is certain not to be below an exact number.
+    """Return a double that is an upper bound on an exact number.
 
     Parameters
     ----------
     value : float or Fraction
-        A fraction is known exactly. A double is taken as a positive expression that was
-        evaluated in at most 64 roundings.
+        A fraction is exact. A double is assumed to be the value of a positive expression
+        that was computed with at most 64 roundings.
 
     Returns
     -------
     float
-        The nearest double above a fraction; above a double by 2⁻⁴² of it.
+        For a fraction, the nearest double that is not below it; for a double, its product
+        with 1 + 2⁻⁴².
 
     Examples
     --------
-    The double nearest to one tenth is above it already; that nearest to 0.3 is below:
+    The double nearest to 1/10 is above it, and the double nearest to 3/10 is below it:
 
     >>> from fractions import Fraction
     >>> from confide.privacy import round_up
@@ -56,18 +58,19 @@ def round_up(value: float | Fraction) -> float:
 
 
 def round_down(value: float | Fraction) -> float:
-    """Return a double that is certain not to exceed an exact number.
+    """Return a double that is a lower bound on an exact number.
 
     Parameters
     ----------
     value : float or Fraction
-        A fraction is known exactly. A double is taken as a positive expression that was
-        evaluated in at most 64 roundings.
+        A fraction is exact. A double is assumed to be the value of a positive expression
+        that was computed with at most 64 roundings.
 
     Returns
     -------
     float
-        The nearest double below a fraction; below a double by 2⁻⁴² of it.
+        For a fraction, the nearest double that is not above it; for a double, its product
+        with 1 − 2⁻⁴².
 
     Examples
     --------
@@ -84,9 +87,10 @@ def round_down(value: float | Fraction) -> float:
 Real: TypeAlias = float | Fraction | Decimal
 DIGITS = 60
 SERIES_BELOW = 5
-"""Below this Mills' ratio is a series, from there on a continued fraction."""
+"""Below this argument Mills' ratio is computed from a series, and otherwise from a
+continued fraction."""
 CERTAIN = Decimal("1e-25")
-"""More than the profile is off, relatively."""
+"""A bound on the relative error of the profile."""
 LEAST_DELTA = 2.0**-1022
 MOST_STEPS = 100
 
@@ -97,7 +101,7 @@ def gaussian_delta(epsilon: float, mu: float) -> float:
     Parameters
     ----------
     epsilon : float
-        The epsilon at which delta is wanted.
+        The epsilon at which delta is computed.
     mu : float
         The largest change of the mean between neighbours, in standard deviations of the
         noise; 0 or more. A larger shift means a larger delta.
@@ -105,12 +109,12 @@ def gaussian_delta(epsilon: float, mu: float) -> float:
     Returns
     -------
     float
-        The smallest delta of a mu-GDP release at this epsilon, above it by one double.
+        The smallest delta of a mu-GDP release at this epsilon, rounded up.
 
     Examples
     --------
-    Noise with a standard deviation of four sensitivities has a delta of 3 in a million at
-    epsilon 1:
+    Noise with a standard deviation of four times the sensitivity has a delta of about 3 in
+    a million at epsilon 1:
 
     >>> from confide.privacy import gaussian_delta
     >>> f"{gaussian_delta(epsilon=1, mu=1 / 4):.1e}"
@@ -131,7 +135,7 @@ def gaussian_delta(epsilon: float, mu: float) -> float:
 def gaussian_epsilon(mu: float, delta: float | Fraction) -> float:
     """Return the smallest epsilon at which a mu-GDP release is (epsilon, delta)-DP.
 
-    It is rounded up, by less than a trillionth of itself.
+    The result is rounded up, by a relative amount below 1e-12.
 
     Parameters
     ----------
@@ -144,11 +148,11 @@ def gaussian_epsilon(mu: float, delta: float | Fraction) -> float:
     Returns
     -------
     float
-        Epsilon; 0 where delta alone covers the difference.
+        Epsilon; 0 if the release is (0, delta)-DP.
 
     Examples
     --------
-    Standard deviations are sensitivities divided by mu: half the noise, twice the shift.
+    The standard deviation is the sensitivity over mu, so half the noise doubles mu:
 
     >>> from confide.privacy import gaussian_epsilon
     >>> [round(gaussian_epsilon(mu, 1e-6), 2) for mu in (0.25, 0.5)]
@@ -179,18 +183,18 @@ def gaussian_mu(epsilon: float | Fraction, delta: float | Fraction) -> float:
     Parameters
     ----------
     epsilon : float or Fraction
-        The epsilon to stay within, above 0.
+        The limit on epsilon, above 0.
     delta : float or Fraction
-        The delta to stay within, above 0 and below 1.
+        The limit on delta, above 0 and below 1.
 
     Returns
     -------
     float
-        The shift of the mean in standard deviations that the budget allows.
+        The largest shift of the mean that the budget allows, in standard deviations.
 
     Examples
     --------
-    At (1, 1e-6) Gaussian noise needs a standard deviation of 1/mu, about 4.2 sensitivities:
+    At (1, 1e-6), Gaussian noise needs a standard deviation of 4.2 times the sensitivity:
 
     >>> from confide.privacy import gaussian_mu
     >>> round(1 / gaussian_mu(1, 1e-6), 1)
@@ -216,7 +220,7 @@ def gaussian_mu(epsilon: float | Fraction, delta: float | Fraction) -> float:
 
 
 def _rough(epsilon: float, mu: float, delta: float) -> float:
-    """Return the logarithm of Ψ over delta, computed in doubles."""
+    """Return log(Ψ(ε, μ)/delta), computed in doubles."""
     upper = float(log_ndtr(mu / 2 - epsilon / mu))
     lower = epsilon + float(log_ndtr(-mu / 2 - epsilon / mu))
     part = -math.expm1(min(lower - upper, 0.0))
@@ -224,7 +228,7 @@ def _rough(epsilon: float, mu: float, delta: float) -> float:
 
 
 def _root(improved: Callable[[Decimal], Decimal], start: float, mu: float) -> float:
-    """Follow Newton's steps, none of which more than halves or doubles."""
+    """Iterate Newton steps, each limited to halving or doubling the value."""
     with localcontext(_context(mu)):
         place = Decimal(start)
         for _ in range(MOST_STEPS):
@@ -236,14 +240,14 @@ def _root(improved: Callable[[Decimal], Decimal], start: float, mu: float) -> fl
 
 
 def _holds(epsilon: Real, mu: Real, delta: Real) -> bool:
-    """Decide whether Ψ(ε, μ) is at most delta, beyond doubt."""
+    """Return whether Ψ(ε, μ) is certainly at most delta."""
     with localcontext(_context(float(mu))):
         return _profile(epsilon, mu).delta * (1 + CERTAIN) <= _decimal(delta)
 
 
 @dataclass(frozen=True, slots=True)
 class _Profile:
-    """Ψ for epsilon of 0 or more, and its slopes: φ(a) in μ, and −φ(a)R(b) in ε."""
+    """Ψ for epsilon >= 0, and its derivatives φ(a) in μ and −φ(a)R(b) in ε."""
 
     delta: Decimal
     density: Decimal
@@ -265,7 +269,7 @@ def _profile(epsilon: Real, mu: Real) -> _Profile:
 
 
 def _mills_ratio(x: Decimal) -> Decimal:
-    """Return Φ(−x)/φ(x) for x of 0 or more."""
+    """Return Φ(−x)/φ(x) for x >= 0."""
     if x < SERIES_BELOW:
         square, total, term, odd = x * x, Decimal(0), x, 1
         while total + term != total:
@@ -282,7 +286,7 @@ def _mills_ratio(x: Decimal) -> Decimal:
 
 
 def _convergent(x: Decimal, depth: int) -> Decimal:
-    """Return 1/(x + 1/(x + 2/(x + …))), to this depth; R(x) lies between neighbours."""
+    """Return 1/(x + 1/(x + 2/(x + …))) to a depth; R(x) lies between successive values."""
     rest = x
     for k in range(depth, 0, -1):
         rest = x + k / rest
@@ -290,7 +294,7 @@ def _convergent(x: Decimal, depth: int) -> Decimal:
 
 
 def _context(mu: float) -> Context:
-    """Keep sixty digits beside those that a small shift takes from a difference."""
+    """Return a context with sixty digits in addition to those lost to cancellation."""
     lost = 2 * max(0, math.ceil(-math.log10(mu)))
     return Context(prec=DIGITS + 20 + lost, Emin=MIN_EMIN, Emax=MAX_EMAX)
 

@@ -1,8 +1,8 @@
-"""Summaries of releases, and how each medium shows them.
+"""Summaries of releases, and their presentation as text, HTML, Markdown and JSON.
 
 Everything here is computed from a ``Summary``, which holds no data. A summary formats
-itself as text; HTML is in ``templates``, Markdown in ``card``, JSON in ``records``, and
-terminal output in ``terminal``, which is imported only where it is used.
+itself as text. ``templates`` contains the HTML, ``card`` the Markdown, ``summary`` the
+records for JSON, and ``terminal`` the terminal output; it is imported only when needed.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""The model card: what may be said in public about a release, and what may not."""
+"""The model card: a public description of a release, its guarantee and its limits."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from confide.reporting.text import (
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A line of a list; the lead is set in bold."""
+    """Item of a list, which may begin with a lead in bold."""
 
     text: str
     lead: str = ""
@@ -27,7 +27,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading, a warning where there is one, paragraphs, then a list."""
+    """Section with a heading, an optional warning, paragraphs and a list."""
 
     heading: str
     warning: str = ""
@@ -37,15 +37,15 @@ class Section:
 
 AGAINST = (
     Item(
-        "Against anyone who sees the released numbers, whatever they already know, any "
-        "other data they hold and however much they compute, now or later."
+        "Against anyone who sees the released numbers, whatever they already know, "
+        "whatever other data they hold and however much they compute, now or later."
     ),
     Item("Not against those who hold the table or the machine on which it was processed."),
 )
 IF_TRUE = Item(
     "All of this holds only if the guarantee does, which is CLAIMED and not PROVED."
 )
-AGAINST_NOBODY = (Item("Protects against nobody: see the warning above."),)
+AGAINST_NOBODY = (Item("Against nobody: see the warning above."),)
 NOT_PROTECTED = (
     Item(
         "Patterns that hold for many people, such as how an outcome varies with age, are "
@@ -85,7 +85,7 @@ LAST_DIGITS = Item(
 INTENDED = (
     Item(
         "Describing how the outcome depends on the columns in the population, and "
-        "predicting for rows of the same kind."
+        "predicting the outcome of similar rows."
     ),
     Item(
         "The noise added for privacy is part of every estimate. An estimate without an "
@@ -97,7 +97,7 @@ INTENDED = (
     ),
 )
 BOUGHT = " were bought "
-"""Assumptions about facts that were charged separately."""
+"""Text that marks assumptions about facts that were charged separately."""
 NOT_INTENDED = (Item("Tests and studies only. Not for publication as a private release."),)
 
 
@@ -119,18 +119,18 @@ def model_card(
     dataset : str, default=""
         Public name of the table.
     spent : Budget, optional
-        What all releases from this dataset have spent together.
+        Budget that all releases from this dataset have spent together.
     limit : Budget, optional
-        What they may spend, a budget of the same kind.
+        Limit on the spent budget; a budget of the same kind.
     counted_for : Neighbours, optional
-        Relation for which these are counted; None if it is not recorded.
+        Neighbour relation of ``spent`` and ``limit``; None if it is not recorded.
     version : str, default=""
         Version of confide that made the release.
 
     Returns
     -------
     str
-        Markdown in which the user's text is never interpreted as markup.
+        Markdown, in which text from the user is escaped.
 
     Examples
     --------
@@ -142,7 +142,7 @@ def model_card(
     >>> [line for line in model_card(summary).splitlines() if line.startswith("#")][:3]
     ['# Model card: Linear regression', '## Model', '## Guarantee']
 
-    The guarantee, against whom it protects, and what it does not cover have sections.
+    Further sections state against whom the guarantee protects, and what it does not cover.
     """
     budget = spending(spent, limit, counted_for)
     sections = card_sections(summary, dataset, budget, version)
@@ -153,7 +153,7 @@ def model_card(
 def card_sections(
     summary: Summary, dataset: str, budget: Spending | None, version: str
 ) -> tuple[Section, ...]:
-    """Return the card in parts, for every medium."""
+    """Return the sections of the card, independent of the output format."""
     guarantee = summary.guarantee
     words = describe(guarantee)
     holds = guarantee.private and effective_budget(guarantee) is not None
@@ -184,7 +184,7 @@ def card_sections(
 
 
 def _intervals(summary: Summary) -> tuple[Section, ...]:
-    """Describe what intervals promise, in a section where there are any."""
+    """Return a section on what the intervals cover, if there are intervals."""
     if summary.level is None:
         return ()
     bounds = not_in_intervals(summary.level, summary.of)
@@ -199,12 +199,12 @@ def _intervals(summary: Summary) -> tuple[Section, ...]:
 
 
 def caution_text(caution: str) -> str:
-    """Return a caution as a sentence, or nothing."""
+    """Return a caution as a sentence; empty if there is none."""
     return f"{caution[0].upper()}{caution[1:]}." if caution else ""
 
 
 def citation(guarantee: Guarantee, version: str) -> str:
-    """Return one sentence for a paper."""
+    """Return a sentence about the guarantee, to be quoted in a paper."""
     where = f"{theorem_text(guarantee)}, {_software(version)}"
     budget = effective_budget(guarantee)
     if budget is None:

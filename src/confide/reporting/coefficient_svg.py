@@ -1,4 +1,4 @@
-"""The coefficients as a picture: a dot each, a bar where an interval was released."""
+"""Coefficient plots in SVG: one dot per coefficient, and a bar for its interval."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -21,20 +21,20 @@ TINY, HUGE = 1e-290, 1e300
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """An axis that holds zero; ``unit`` is the end of its linear middle, or None."""
+    """Axis around zero; if ``unit`` is given, it is logarithmic beyond ±``unit``."""
 
     low: float
     high: float
     unit: float | None = None
 
     def place(self, value: float) -> float:
-        """Return the position of a value, from 0 to 1; values beyond are at the edge."""
+        """Return the position of a value from 0 to 1; clip values beyond the axis."""
         low, high = self._transformed(self.low), self._transformed(self.high)
         inside = self._transformed(min(max(value, self.low), self.high))
         return (inside - low) / (high - low)
 
     def ticks(self, most: int) -> tuple[float, ...]:
-        """Return round numbers on the axis, about as many as asked for."""
+        """Return about ``most`` round numbers on the axis."""
         if self.unit is None:
             return _even_ticks(self.low, self.high, most)
         return self._decade_ticks(self.unit, most)
@@ -59,11 +59,11 @@ class Scale:
 def scale_for(
     estimates: Sequence[float], ends: Sequence[float], reach: Sequence[float] = ()
 ) -> Scale:
-    """Return the axis for these estimates and the finite ends of their intervals.
+    """Return the axis for some estimates and the finite ends of their intervals.
 
-    ``reach`` is how far from zero each of them goes with its interval; without it the
-    estimates count. Where one dwarfs most others a linear axis would show a heap of dots
-    on zero; then distances from zero are drawn by powers of ten.
+    ``reach`` holds the largest distance from zero of every estimate and its interval; by
+    default, the estimates are used. If one reaches much farther than most others, the axis
+    is logarithmic, because on a linear one most dots would coincide at zero.
     """
     values = [value for value in (*estimates, *ends) if math.isfinite(value)]
     low, high = max(min(0.0, 0.0, *values), -HUGE), min(max(0.0, 0.0, *values), HUGE)
@@ -88,7 +88,7 @@ def _even_ticks(low: float, high: float, most: int) -> tuple[float, ...]:
 
 @dataclass(frozen=True, slots=True)
 class PlotLayout:
-    """The measures of a drawing; on a phone a name stands above its dot."""
+    """Measures of a drawing; if ``stacked``, names are above the dots."""
 
     name: str
     width: int
@@ -100,7 +100,7 @@ class PlotLayout:
     stacked: bool
 
     def x(self, scale: Scale, value: float) -> float:
-        """Return where a value stands across the drawing."""
+        """Return the horizontal position of a value in the drawing."""
         return self.left + scale.place(value) * (self.width - self.left - self.right)
 
 
@@ -111,15 +111,15 @@ _SAMPLE = (
     '<svg class="key" viewBox="0 0 44 12" aria-hidden="true"><path class="{}" d="{}"/>'
 )
 KEY = (
-    f'<p class="legend"><span>{_SAMPLE.format("core", "M2 6H42")}</svg> what sampling '
-    f"alone would give</span> <span>{_SAMPLE.format('bar', 'M2 6H42M2 2v8M42 2v8')}</svg> "
-    "the whole interval, with privacy noise</span></p>"
+    f'<p class="legend"><span>{_SAMPLE.format("core", "M2 6H42")}</svg> from '
+    f"sampling alone</span> <span>{_SAMPLE.format('bar', 'M2 6H42M2 2v8M42 2v8')}</svg> "
+    "whole interval, with privacy noise</span></p>"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """Two drawings of the same dots, for wide and narrow paper, a key, what to note."""
+    """Coefficient plot, in a wide and a narrow version, with legend and notes."""
 
     svg: str
     notes: tuple[str, ...]
@@ -129,9 +129,9 @@ class Picture:
 def picture(
     rows: tuple[Coefficient, ...], effects: EffectScale | None = None
 ) -> Picture | None:
-    """Draw the coefficients; None where there is nothing that can be drawn.
+    """Draw the coefficients; return None if there are none to draw.
 
-    ``effects`` is what they are measured in: where it has ratios, these stand above.
+    ``effects`` is the scale of the coefficients; an upper axis shows its ratios, if any.
     """
     shown = pictured_rows(rows)
     if not shown:
@@ -147,7 +147,7 @@ def picture(
 
 
 def _reach(row: Coefficient) -> float:
-    """Return how far from zero a coefficient and its interval reach."""
+    """Return the largest distance from zero of a coefficient and its interval."""
     ends = (row.estimate, row.lower, row.upper)
     return max(abs(end) for end in ends if end is not None and math.isfinite(end))
 
@@ -170,8 +170,8 @@ def _notes(
         yield effects.meaning + above
     if any(row.span != 1 for row in rows):
         yield (
-            "For a number column the effect of its whole range is drawn, so that columns "
-            "can be compared; the table has effects per unit."
+            "For a numeric column, the effect over its whole range is drawn, so that "
+            "columns can be compared; the table shows effects per unit."
         )
     else:
         yield "The size of a coefficient depends on the unit of its column."
@@ -181,10 +181,10 @@ def _notes(
     if len(slopes) > MOST_SHOWN and len(shown) < len(slopes):
         which = "largest"
         if any(row.lower is not None for row in shown):
-            which = "most certain" if len(shown) == MOST_SHOWN else "that are identified"
+            which = "most certain" if len(shown) == MOST_SHOWN else "identified"
         yield (
-            f"Shown are the {len(shown)} {which} of {len(slopes)} coefficients; the table "
-            "holds them all."
+            f"The plot shows the {len(shown)} {which} coefficients of {len(slopes)}; the "
+            "table shows all of them."
         )
     if scale.unit is not None:
         yield (
@@ -257,7 +257,7 @@ def _line(k: int, row: Coefficient, scale: Scale, layout: PlotLayout) -> str:
 
 
 def _mark(row: Coefficient, x: float, y: float, layout: PlotLayout) -> str:
-    """Write next to the dot that there is no interval."""
+    """Return a label next to a dot without an interval."""
     if row.identified:
         return ""
     to_left = 2 * x > layout.left + layout.width - layout.right
@@ -292,5 +292,5 @@ def _spoken(row: Coefficient) -> str:
         return f"{said}, {NOT_IDENTIFIED}"
     if row.lower is None or row.upper is None:
         return said
-    cause = f", widened more by {row.widened_by}" if row.widened_by else ""
+    cause = f", widened mainly by {row.widened_by}" if row.widened_by else ""
     return f"{said}, from {short(row.lower)} to {short(row.upper)}{cause}"

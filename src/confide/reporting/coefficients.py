@@ -1,4 +1,4 @@
-"""Released coefficients, what is shown of each, and a plot of them."""
+"""Released coefficients, the columns of their table, and their plot."""
 
 import math
 import re
@@ -13,16 +13,16 @@ NOT_IDENTIFIED: Final = "not identified"
 INTERCEPT: Final = "(intercept)"
 UNIT: Final = re.compile(r" \(per [^)]*\)")
 MOST_SHOWN: Final = 30
-"""Number of coefficients that a picture shows."""
+"""Largest number of coefficients in a plot."""
 
 
 def without_unit(name: str) -> str:
-    """Return the name of a line without the unit of its number."""
+    """Return the name of a coefficient without the unit in brackets after it."""
     return UNIT.sub("", name)
 
 
 def p_text(value: float) -> str:
-    """Return a p value as papers print it."""
+    """Return a p-value with three decimals, or <0.001."""
     return "<0.001" if value < 0.001 else f"{value:.3f}"
 
 
@@ -33,9 +33,9 @@ class Coefficient:
     Parameters
     ----------
     name : str
-        Column, level or "(intercept)", with a unit where it is not per unit.
+        Column, level or "(intercept)"; "(per …)" follows if the effect is not per unit.
     estimate : float
-        The estimate. Where a plain coefficient is not identified it is the penalised one.
+        The estimate; if a plain coefficient is not identified, the penalised one.
     lower : float, optional
         Lower end of the interval; None without intervals.
     upper : float, optional
@@ -43,9 +43,9 @@ class Coefficient:
     sampling : float, optional
         Half the length that the interval would have without privacy noise.
     pull : float, optional
-        How far the ridge had moved the coefficient from the estimate.
+        Shift of the coefficient by the ridge penalty, for which the estimate is corrected.
     identified : bool, default=True
-        Whether the budget can tell the coefficient at all.
+        Whether the coefficient can be estimated at this budget.
     std_error : float, optional
         Standard error, which covers sampling error and privacy noise.
     p_value : float, optional
@@ -62,7 +62,7 @@ class Coefficient:
     >>> age.reliable, age.widened_by
     (True, 'privacy')
 
-    The interval excludes zero; most of its length is due to privacy noise, so that a larger
+    The interval excludes zero. Most of its length is due to privacy noise, so a larger
     budget would shorten it.
     """
 
@@ -80,17 +80,17 @@ class Coefficient:
 
     @property
     def z(self) -> float | None:
-        """The estimate, in standard errors."""
+        """The estimate divided by its standard error."""
         return self.estimate / self.std_error if self.std_error else None
 
     @property
     def p_text(self) -> str | None:
-        """The p value as papers print it."""
+        """The p-value with three decimals, or <0.001."""
         return None if self.p_value is None else p_text(self.p_value)
 
     @property
     def certainty(self) -> float:
-        """Distance of the estimate from no effect, in halves of the interval's length."""
+        """The absolute estimate divided by half the length of its interval."""
         if self.lower is None or self.upper is None or not self.identified:
             return 0.0
         half = (self.upper - self.lower) / 2
@@ -125,7 +125,7 @@ class Coefficient:
 
     @property
     def widened_by(self) -> Literal["privacy", "sampling"] | None:
-        """The larger part of the interval's variance: "privacy" or "sampling"."""
+        """The larger part of the variance of the interval: "privacy" or "sampling"."""
         if self.lower is None or self.upper is None or self.sampling is None:
             return None
         half = (self.upper - self.lower) / 2
@@ -133,12 +133,12 @@ class Coefficient:
 
     @property
     def remark(self) -> str | None:
-        """What widens the interval more, or that the coefficient is not identified."""
+        """The larger source of the interval's width, or "not identified"."""
         return self.widened_by if self.identified else NOT_IDENTIFIED
 
     @property
     def reliable(self) -> bool:
-        """Whether the interval excludes no effect, so that the sign can be trusted."""
+        """Whether the interval excludes the value of no effect."""
         return (
             self.lower is not None
             and self.upper is not None
@@ -148,7 +148,7 @@ class Coefficient:
 
 @dataclass(frozen=True, slots=True)
 class TableColumn:
-    """What a table shows of every coefficient: an attribute of it, under a heading."""
+    """Column of a table: an attribute of the coefficients, and its heading."""
 
     key: str
     head: str
@@ -167,7 +167,7 @@ COLUMNS: Final = (
 
 
 def shown_columns(rows: Sequence[Coefficient]) -> tuple[TableColumn, ...]:
-    """Return the columns that have content; the estimate is always among them."""
+    """Return the columns that are not empty; the estimate is always included."""
     first, *others = COLUMNS
     found = [c for c in others if any(getattr(row, c.key) is not None for row in rows)]
     if not any(row.widened_by for row in rows):
@@ -179,11 +179,11 @@ SAMPLING, PRIVACY, DOT = "#2166ac", "#b2182b", "#222222"
 
 
 def pictured_rows(rows: Sequence[Coefficient]) -> tuple[Coefficient, ...]:
-    """Return what fits a picture, over the ranges of columns and in the order they came.
+    """Return the coefficients to plot, as effects over the ranges of their columns.
 
-    Where there are too many, those remain that are identified and farthest from no effect
-    in halves of their intervals, or without intervals the largest. An intercept is left
-    out beside others: it would stretch the axis and says little.
+    If there are too many, the identified ones are kept that are largest relative to the
+    lengths of their intervals, or without intervals the largest. The order is kept. The
+    intercept is left out if there are other coefficients: it would stretch the axis.
     """
     finite = [k for k, row in enumerate(rows) if math.isfinite(row.estimate)]
     drawable = [k for k in finite if not rows[k].is_intercept] or finite
@@ -204,11 +204,11 @@ def plot_coefficients(
     ax: Any = None,
     scale: EffectScale | None = None,
 ) -> Any:
-    """Draw a dot for every coefficient and, where there is one, its interval.
+    """Plot every coefficient as a dot, with a bar for its interval if it has one.
 
-    Effects of numbers are over the range of their column; an intercept is left out. The
-    inner, thick part of a bar is from sampling error alone; the outer, thin part is
-    what privacy noise adds.
+    Effects of numeric columns are over the ranges of the columns; the intercept is left
+    out. The inner, thick part of a bar is due to sampling error alone; the outer, thin part
+    is added by privacy noise.
     """
     rows = pictured_rows(rows)
     axes = _new_axes(len(rows)) if ax is None else ax
@@ -243,7 +243,7 @@ def plot_coefficients(
 
 def _axis_label(rows: Sequence[Coefficient], scale: EffectScale | None) -> str:
     where = "" if scale is None else f" on the {scale.predictor}"
-    return f"effect{where}; of numbers over their range" if rows else ""
+    return f"effect{where}; numeric columns over their range" if rows else ""
 
 
 def _legend(axes: Any) -> None:

@@ -1,4 +1,4 @@
-"""The scale of effects: the words and the ratio of a link."""
+"""The scale of effects, which depends on the link of a model."""
 
 import math
 from dataclasses import dataclass
@@ -9,18 +9,18 @@ Link: TypeAlias = Literal["identity", "logit", "log", "softmax", "none"]
 
 @dataclass(frozen=True, slots=True)
 class EffectScale:
-    """Scale of a linear predictor: its link, and the target in words.
+    """Scale of the coefficients of a model, with the words that describe it.
 
     Parameters
     ----------
     link : {"identity", "logit", "log", "softmax", "none"}
-        Link of the model; "none" where only the sign of a score has a meaning.
+        Link of the model; "none" if only the sign of its score has a meaning.
     target : str, default=""
-        Column of the target.
+        Name of the target column.
     outcome : str, default=""
         Positive label.
     unit : str, default=""
-        Unit of a target that is a number.
+        Unit of a numeric target.
 
     Examples
     --------
@@ -39,7 +39,7 @@ class EffectScale:
 
     @property
     def predictor(self) -> str:
-        """Quantity that coefficients add to."""
+        """Name of the quantity to which the effects add up."""
         match self.link:
             case "logit":
                 return f"log-odds of {self._event}"
@@ -49,20 +49,20 @@ class EffectScale:
                 return f"{self.target or 'target'}{f' in {self.unit}' if self.unit else ''}"
             case "softmax":
                 return (
-                    f"logarithm of the probability of {self._event}, against the average "
-                    "of the classes"
+                    f"logarithm of the probability of {self._event}, relative to the "
+                    "average of the classes"
                 )
             case _:
                 return "score of the classifier, which has no unit"
 
     @property
     def ratio(self) -> str:
-        """Name of e to the power of a coefficient; empty where it has none."""
+        """Name of the exponential of a coefficient; empty if it has none."""
         return {"logit": "odds ratio", "log": "rate ratio"}.get(self.link, "")
 
     @property
     def mean(self) -> str:
-        """Name of the expectation of a row's target."""
+        """Name of the expected target of a row; empty for models without one."""
         match self.link:
             case "logit":
                 return f"probability of {self._event}"
@@ -81,7 +81,7 @@ class EffectScale:
 
     @property
     def meaning(self) -> str:
-        """How to read a coefficient, in a sentence."""
+        """Sentence that explains how to read a coefficient."""
         match self.link:
             case "logit":
                 return (

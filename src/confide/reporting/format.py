@@ -1,4 +1,4 @@
-"""Escape text and format numbers: promises are rounded towards caution."""
+"""Escaped text and formatted numbers; bounds are rounded to the safe side."""
 
 import math
 import re
@@ -14,23 +14,23 @@ MARKDOWN = re.compile(r"([\\`*_\[\]|~#!])")
 
 
 def one_line(text: str) -> str:
-    """Return the text on one line, without unprintable characters and direction marks."""
+    """Return a text on one line; replace unprintable characters and direction marks."""
     flat = " ".join(str(text).split())
     return "".join("\ufffd" if _hidden(sign) else sign for sign in flat)
 
 
 def html(text: str) -> str:
-    """Return the text for the inside of an element or a quoted attribute."""
+    """Escape a text for HTML elements and quoted attributes."""
     return escape(one_line(text))
 
 
 def markdown(text: str) -> str:
-    """Return the text for the inside of a Markdown line, raw HTML disarmed too."""
+    """Escape a text for a line of Markdown, including raw HTML."""
     return MARKDOWN.sub(r"\\\1", escape(one_line(text), quote=False))
 
 
 def cut(text: str, width: float) -> str:
-    """Shorten a label in the middle to that many average letters."""
+    """Shorten a label in the middle to the width of ``width`` average letters."""
     line = one_line(text)
     if _width(line) <= width:
         return line
@@ -51,7 +51,7 @@ def _width(text: str) -> float:
 
 
 def _letter(sign: str) -> float:
-    """Return about how wide a letter is, measured in average letters."""
+    """Return the approximate width of a letter, relative to an average letter."""
     if unicodedata.combining(sign):
         return 0.0
     if sign in "MW@%—" or unicodedata.east_asian_width(sign) in {"W", "F"}:
@@ -63,7 +63,7 @@ SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def factor_text(epsilon: float) -> str:
-    """Return exp(epsilon) rounded up, as a power of ten where it is astronomical."""
+    """Return exp(epsilon) rounded up, as a power of ten if it is very large."""
     if epsilon > math.log(1e7):
         return power_of_ten(math.ceil(epsilon / math.log(10)))
     excess = math.expm1(epsilon)
@@ -72,13 +72,13 @@ def factor_text(epsilon: float) -> str:
 
 
 def even_odds_text(epsilon: float) -> str:
-    """Return, rounded up, how far exp(epsilon) moves someone who thinks it 50:50."""
+    """Return the probability to which a factor exp(epsilon) raises 50%, rounded up."""
     percent = 100 / (1 + math.exp(-epsilon))
     return "practically 100%" if percent > 99.9 else f"{_rounded_up(percent, 1)}%"
 
 
 def chance_text(delta: float) -> str:
-    """Return ``one in N`` with N rounded down, which is never less than delta."""
+    """Return ``one in N`` for delta, with N rounded down, so that 1/N is at least delta."""
     if delta < 1e-12:
         return f"one in {power_of_ten(math.floor(-math.log10(delta)))}"
     return f"one in {math.floor(1 / delta * (1 + 1e-12)):,}"
@@ -92,7 +92,7 @@ def round_up(value: float) -> str:
 
 
 def percent_of(part: Fraction, whole: Fraction) -> str:
-    """Return a share in percent, to the nearest tenth; neither 0 nor 100 unless it is."""
+    """Return a share in percent, to the nearest tenth; 0 and 100 only if exact."""
     tenths = math.floor(1000 * part / whole + Fraction(1, 2))
     if part > whole:
         tenths = max(tenths, 1001)
@@ -102,7 +102,7 @@ def percent_of(part: Fraction, whole: Fraction) -> str:
 
 
 def short(value: float, digits: int = 5) -> str:
-    """Return an estimate with that many digits and a real minus sign."""
+    """Return an estimate with ``digits`` significant digits and a proper minus sign."""
     if math.isnan(value):
         return "not a number"
     sign = "−" if value < 0 else ""
@@ -119,7 +119,7 @@ def short(value: float, digits: int = 5) -> str:
 
 
 def tick_text(value: float) -> str:
-    """Return the label of an axis: no more digits than it needs."""
+    """Return an axis label with no more digits than needed."""
     if value == 0:
         return "0"
     mantissa, exponent = f"{abs(value):.3e}".split("e")
@@ -131,7 +131,7 @@ def tick_text(value: float) -> str:
 
 
 def power_of_ten(exponent: int) -> str:
-    """Return 10 with a raised exponent."""
+    """Return a power of ten with a superscript exponent."""
     return "10" + str(exponent).translate(SUPERSCRIPTS)
 
 

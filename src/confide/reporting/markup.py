@@ -1,4 +1,4 @@
-"""HTML from templates, in which nothing that a user wrote becomes markup."""
+"""HTML from templates, in which the text of users is always escaped."""
 
 import math
 from collections.abc import Sequence
@@ -10,14 +10,15 @@ from confide.reporting.coefficients import Coefficient, TableColumn
 from confide.reporting.format import one_line, short
 
 ROW_CHARACTERS = 66
-"""Characters of numbers, decimal points aligned, for which a row of a page has room."""
+"""Number of characters that fit into the numeric cells of a row on a page."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell of a table; of a number what stands before its decimal point, and after.
+    """Cell of a table; a number is split at its point into ``front`` and ``tail``.
 
-    ``exact`` is the number as Python writes it, or nothing where there is none.
+    ``width`` is the width of all tails of a column in characters. ``exact`` is the number
+    with all digits, or empty.
     """
 
     front: str
@@ -28,7 +29,7 @@ class Cell:
 
 
 def render(template: str, content: dict[str, Any]) -> str:
-    """Return what a template makes of its variables."""
+    """Render a template with its variables."""
     page: str = _environment().get_template(template).render(content)
     return page
 
@@ -54,9 +55,9 @@ def _environment() -> Any:
 def aligned_rows(
     rows: Sequence[Coefficient], columns: Sequence[TableColumn], digits: int
 ) -> list[tuple[Coefficient, list[Cell]]]:
-    """Return every coefficient with its cells; decimal points stand under each other.
+    """Return every coefficient with its cells, aligned at the decimal point.
 
-    Columns that this would make too wide for a page are set to the right instead.
+    Columns that this would make too wide for a page are aligned at the right instead.
     """
     most = ROW_CHARACTERS // max(1, sum(column.numeric for column in columns))
     cells = [

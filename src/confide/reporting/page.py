@@ -1,6 +1,6 @@
 """The report: one self-contained HTML page.
 
-It holds no script and fetches nothing; a content policy in its head forbids both.
+The page has no scripts and loads nothing else; a content policy in its head forbids both.
 """
 
 from confide.privacy import Budget, Neighbours
@@ -27,31 +27,31 @@ def report_page(
     paid_plots: tuple[ReleasedPlot, ...] = (),
     scores: tuple[ScoreSection, ...] = (),
 ) -> str:
-    """Make an HTML page about a released model.
+    """Return an HTML page about a released model.
 
     Parameters
     ----------
     summary : Summary
-        The released model; the page holds nothing about the data beyond it.
+        Summary of the released model; the page holds no other facts about the data.
     title : str, default=""
-        Heading; by default the summary's own.
+        Heading; by default the title of the summary.
     dataset : str, default=""
         Public name of the table.
     spent : Budget, optional
-        What all releases from this dataset have spent together.
+        Budget that all releases from this dataset have spent together.
     limit : Budget, optional
-        What they may spend, a budget of the same kind.
+        Limit on the spent budget; a budget of the same kind.
     counted_for : Neighbours, optional
-        Relation for which these are counted; None if it is not recorded.
+        Neighbour relation of ``spent`` and ``limit``; None if it is not recorded.
     card : bool, default=True
-        Whether the model card is folded in at the end.
+        Whether to add the model card in a folded section at the end.
     version : str, default=""
         Version of confide that made the release.
     paid_plots : tuple of ReleasedPlot, default=()
-        Plots of the data. Each must come from a private release of its own, whose guarantee
-        is printed.
+        Plots to add. Each must come from a private release of its own, whose guarantee is
+        printed.
     scores : tuple of ScoreSection, default=()
-        Released scores of the model on other rows.
+        Released scores of the model.
 
     Returns
     -------
@@ -69,7 +69,7 @@ def report_page(
     >>> "Blood pressure by age" in page, "<script" in page
     (True, False)
 
-    The page can be sent by mail and opened anywhere: it fetches nothing.
+    The page is self-contained: it can be sent by mail and opened anywhere.
     """
     level, budget = summary.level, spending(spent, limit, counted_for)
     limits = () if level is None else not_in_intervals(level, summary.of)

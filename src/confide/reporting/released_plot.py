@@ -1,4 +1,4 @@
-"""Plots of the data from private releases: each shows its own guarantee."""
+"""Plots of privately released points, each with its own guarantee."""
 
 import math
 from dataclasses import dataclass
@@ -13,34 +13,34 @@ WIDTH, HEIGHT, LEFT, RIGHT, TOP, FOOT = 400, 320, 58, 16, 14, 50
 
 @dataclass(frozen=True, slots=True)
 class ReleasedPlot:
-    """Curve or cloud of points that a private mechanism released.
+    """Curve or scatter plot that a private mechanism released.
 
     A ROC curve or residuals computed directly from the records have no guarantee and must
-    not be passed here: points are printed without any noise.
+    not be passed here, because no noise is added to the points.
 
     Parameters
     ----------
     title : str
-        What the plot shows.
+        Title of the plot.
     points : tuple of (float, float)
         The released points.
     guarantee : Guarantee
-        What their release cost, on top of the coefficients.
+        Guarantee of the released points; they cost budget in addition to the coefficients.
     x_label : str, default=""
-        Meaning of the x-axis.
+        Label of the x-axis.
     y_label : str, default=""
-        Meaning of the y-axis.
+        Label of the y-axis.
     joined : bool, default=True
-        Whether to draw a line through the points, as for a ROC curve, or dots.
+        Whether to join the points by a line, as for a ROC curve, instead of drawing dots.
     ends : tuple of (float, float), default=()
-        Intervals of the points, drawn as a band beside a line and as bars at dots.
+        Intervals of the y-values, drawn as a band around a line or as bars through dots.
     guide : {"", "diagonal", "zero"}, default=""
-        Line to compare the points with.
+        Reference line.
 
     Raises
     ------
     InvalidParameter
-        There are no points, a number is not finite, or intervals are missing.
+        If there are no points, a number is not finite, or intervals are missing.
 
     Examples
     --------
@@ -67,13 +67,13 @@ class ReleasedPlot:
     def __post_init__(self) -> None:
         numbers = sum((*self.points, *self.ends), ())
         if not self.points or not all(map(math.isfinite, numbers)):
-            raise InvalidParameter("points", "finite and at least one", self.points)
+            raise InvalidParameter("points", "finite, and at least one", self.points)
         if self.ends and len(self.ends) != len(self.points):
             raise InvalidParameter("ends", "an interval for every point", self.ends)
 
 
 def plot_svg(plot: ReleasedPlot, number: int) -> str:
-    """Draw the plot; the number makes its labels differ from those of other plots."""
+    """Draw a plot; ``number`` makes the identifiers of its elements unique on a page."""
     xs, ys = zip(*plot.points, strict=True)
     if plot.guide == "diagonal":
         xs, ys = (*xs, 0.0, 1.0), (*ys, 0.0, 1.0)
@@ -97,7 +97,7 @@ def plot_svg(plot: ReleasedPlot, number: int) -> str:
 
 
 def _guide(plot: ReleasedPlot, across: Scale, up: Scale) -> str:
-    """Draw the line to compare points with."""
+    """Draw the reference line."""
     if not plot.guide:
         return ""
     ends = ((0.0, 0.0), (1.0, 1.0))

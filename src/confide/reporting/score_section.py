@@ -17,15 +17,15 @@ class ScoreSection:
     title : str
         Heading.
     guarantee : Guarantee
-        What the release of the score promises.
+        Guarantee of the released score.
     level : float
         Confidence level of the intervals.
     lines : tuple of tuple of str
-        Headings, then a line for every estimate, as text.
+        Cells of a table, as text: the headings, then one line per estimate.
     notes : tuple of str, default=()
         Remarks below the table.
     plots : tuple of ReleasedPlot, default=()
-        Released curves.
+        Released plots.
 
     Examples
     --------
@@ -49,11 +49,11 @@ class ScoreSection:
 
     @property
     def promise(self) -> Promise:
-        """The guarantee, in a line and in words."""
+        """The guarantee, with a headline and an explanation."""
         return Promise.of(self.guarantee)
 
     def pictures(self, start: int = 0) -> list[tuple[str, str]]:
-        """Draw every plot.
+        """Draw all plots.
 
         Parameters
         ----------
@@ -76,7 +76,7 @@ class ScoreSection:
 
 
 def score_page(score: ScoreSection, *, dataset: str = "", version: str = "") -> str:
-    """Make an HTML page about a released score.
+    """Return an HTML page about a released score.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def score_page(score: ScoreSection, *, dataset: str = "", version: str = "") -> 
     >>> "<script" in score_page(score, dataset="clinic")
     False
 
-    The page can be opened anywhere: it fetches nothing.
+    The page is self-contained and can be opened anywhere.
     """
     return render(
         "score.html.jinja", {"score": score, "dataset": dataset, "version": version}

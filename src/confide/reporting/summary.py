@@ -1,4 +1,4 @@
-"""Summaries and guarantees as plain values, for JSON."""
+"""Summaries of releases, tables of coefficients, and their records for JSON."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -19,23 +19,23 @@ from confide.reporting.text import about_intervals, about_unidentified
 from confide.reporting.wald import WaldTest
 
 MARK = "*"
-"""Follows the names of coefficients whose interval excludes zero."""
+"""Mark after the name of a coefficient whose interval excludes zero."""
 
 
 @dataclass(frozen=True, slots=True)
 class CoefficientTable:
-    """Table of coefficients, with intervals where there are any; it holds no data.
+    """Table of released coefficients, with their intervals if there are any.
 
     Parameters
     ----------
     rows : tuple of Coefficient
-        A line for every coefficient. ``table[name]`` returns one of them.
+        The coefficients. ``table[name]`` returns one of them.
     level : float, optional
         Confidence level of the intervals; None without intervals.
     of : {"plain", "penalised"}, default="penalised"
         Coefficients that intervals are for.
     heading : str, default=""
-        Heading of the estimates, where they are not coefficients.
+        Heading of the estimates, if they are not coefficients.
 
     Examples
     --------
@@ -45,7 +45,7 @@ class CoefficientTable:
     >>> [row.name for row in table if row.reliable]
     ['age']
 
-    Of age the interval excludes zero, so its sign can be trusted.
+    The interval of age excludes zero, so the sign of its effect can be trusted.
     """
 
     rows: tuple[Coefficient, ...]
@@ -55,7 +55,7 @@ class CoefficientTable:
 
     @property
     def columns(self) -> tuple[TableColumn, ...]:
-        """What is shown of every coefficient."""
+        """The columns of the table, without the names of the coefficients."""
         first, *others = shown_columns(self.rows)
         return (replace(first, head=self.heading) if self.heading else first, *others)
 
@@ -66,7 +66,7 @@ class CoefficientTable:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """How to read the table; empty without intervals."""
+        """Notes on how to read the table; empty without intervals."""
         if self.level is None:
             return ()
         sure = (
@@ -81,7 +81,7 @@ class CoefficientTable:
 
     @property
     def explanations(self) -> tuple[str, ...]:
-        """What the intervals mean, and why one may be missing."""
+        """Paragraphs on what the intervals mean, and why one may be missing."""
         if self.level is None:
             return ()
         marks = [row.identified for row in self.rows]
@@ -89,7 +89,7 @@ class CoefficientTable:
         return told if all(marks) else (*told, about_unidentified())
 
     def cells(self, digits: int) -> list[list[str]]:
-        """Return the table as text.
+        """Return the cells of the table as text.
 
         Parameters
         ----------
@@ -99,7 +99,7 @@ class CoefficientTable:
         Returns
         -------
         list of list of str
-            A line of headings, and a line for every coefficient.
+            The headings, followed by one list of cells per coefficient.
         """
         shown = self.columns
         heads = ["coefficient", *(column.head for column in shown)]
@@ -115,7 +115,7 @@ class CoefficientTable:
         Returns
         -------
         list of dict
-            A dictionary for every coefficient.
+            One dictionary per coefficient.
         """
         keys = ["name", "estimate", "lower", "upper"]
         if self.level is None:
@@ -131,7 +131,7 @@ class CoefficientTable:
         Returns
         -------
         pandas.DataFrame
-            A row for every coefficient, by name.
+            One row per coefficient, indexed by name.
         """
         import pandas as pd
 
@@ -153,7 +153,7 @@ class CoefficientTable:
         return plot_coefficients(self.rows, self.level, ax=ax)
 
     def __getitem__(self, name: str) -> Coefficient:
-        """Return a line by its name; the unit of a number may be left out."""
+        """Return a coefficient by its name, with or without its unit."""
         found = [row for row in self.rows if row.name == name]
         found = found or [row for row in self.rows if without_unit(row.name) == name]
         if not found:
@@ -185,21 +185,21 @@ class Summary:
     title : str
         Kind of model.
     guarantee : Guarantee
-        What the release promises.
+        Guarantee of the release.
     rows : tuple of Coefficient
-        A line for every coefficient.
+        The released coefficients.
     facts : tuple of (str, str)
-        How the model was released: names and values.
+        Names and values of facts about the release.
     about : tuple of (str, str), default=()
-        What was fitted: names and values.
+        Names and values of facts about the fitted model.
     level : float, optional
         Confidence level of the intervals; None without intervals.
     caution : str, default=""
-        Why the intervals may not hold.
+        Reason why the intervals may not hold, if there is one.
     of : {"plain", "penalised"}, default="penalised"
         Coefficients that intervals are for.
     scale : EffectScale, optional
-        What effects are measured in.
+        Scale of the effects.
     ratios : CoefficientTable, optional
         Odds or rate ratios over the ranges of columns.
     tests : tuple of WaldTest, default=()
@@ -243,7 +243,7 @@ class Summary:
         Returns
         -------
         list of dict
-            A dictionary for every coefficient.
+            One dictionary per coefficient.
         """
         return self.table.records()
 
@@ -279,7 +279,7 @@ def _text(value: float | str | None, digits: int) -> str:
 
 
 def _ruled(cells: Sequence[Sequence[str]]) -> str:
-    """Return lines of text with a rule under the first: names to the left, others right."""
+    """Format a table as text: names flush left, numbers flush right, ruled headings."""
     first, *others = (max(map(len, column)) for column in zip(*cells, strict=True))
     widths = [max(width, 10) for width in others]
     lines = [
@@ -302,14 +302,14 @@ def guarantee_record(
     Parameters
     ----------
     guarantee : Guarantee
-        What a release promises.
+        Guarantee of a release.
     write_budget : callable, default=str
         Function that turns a budget into a plain value.
 
     Returns
     -------
     dict
-        What JSON can hold.
+        Plain values by name, for JSON.
 
     Examples
     --------
@@ -321,7 +321,7 @@ def guarantee_record(
     >>> found["budget"], found["status"]
     ('ε = 1', 'PROVED')
 
-    Programs that read JSON see budget and status as text.
+    The budget and the status are given as text.
     """
     budget = guarantee.budget
     return {
@@ -346,7 +346,7 @@ def summary_record(summary: Summary) -> dict[str, Any]:
     Returns
     -------
     dict
-        What JSON can hold: model, guarantee, coefficients, tests and facts.
+        Plain values for JSON: model, guarantee, coefficients, tests and facts.
 
     Examples
     --------
@@ -358,7 +358,7 @@ def summary_record(summary: Summary) -> dict[str, Any]:
     >>> summary_record(summary)["coefficients"]
     [{'name': 'age', 'estimate': 0.5, 'lower': None, 'upper': None}]
 
-    Without intervals their ends are None.
+    Without intervals, ``lower`` and ``upper`` are None.
     """
     return {
         "model": summary.title,

@@ -1,4 +1,4 @@
-"""Summaries on a terminal, by rich."""
+"""Display of summaries on a terminal, with rich."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -12,7 +12,7 @@ from confide.reporting.summary import MARK, CoefficientTable, Summary
 
 
 def guarantee_panel(guarantee: Guarantee) -> Panel:
-    """Return what is promised in a frame: green only if it is private and proved."""
+    """Return a guarantee in a frame, which is green only if private and PROVED."""
     colour = "green" if guarantee.private else "red"
     if guarantee.private and guarantee.status is not Status.PROVED:
         colour = "yellow"
@@ -23,7 +23,7 @@ def guarantee_panel(guarantee: Guarantee) -> Panel:
 def plain_table(
     heads: Iterable[str], lines: Iterable[Iterable[str]], title: str | None = None
 ) -> Table:
-    """Return a table without rules; the first column is text, the others are figures."""
+    """Return a table without lines; the first column is text, the others are numbers."""
     named = None if title is None else escape(title)
     table = Table(title=named, title_justify="left", box=None, pad_edge=False)
     for i, head in enumerate(heads):
@@ -31,7 +31,7 @@ def plain_table(
             escape(head), justify="left" if i == 0 else "right", overflow="fold"
         )
     for line in lines:
-        # a name of two lines could pass for a line of confide
+        # a name with a line break could imitate a line of output
         table.add_row(*(escape(cell.replace("\n", "\\x0a")) for cell in line))
     return table
 
@@ -39,7 +39,7 @@ def plain_table(
 def coefficient_table(
     table: CoefficientTable, beside: tuple[str, Sequence[float]] | None = None
 ) -> Table:
-    """Return the coefficients, with a column of other numbers beside them where given."""
+    """Return the table of coefficients, with an optional extra column."""
     heads, *lines = table.cells(4)
     for row, line in zip(table.rows, lines, strict=True):
         line[0] += f" {MARK}" if row.reliable else ""
@@ -51,7 +51,7 @@ def coefficient_table(
 
 
 def coefficient_notes(summary: Summary) -> Iterator[Text]:
-    """Yield what to beware of in a table with intervals, then how to read it."""
+    """Yield the warning about the intervals, if any, and notes on how to read them."""
     if summary.caution:
         yield Text(f"\nWarning: {summary.caution}.", style="bold red")
     notes = summary.table.notes

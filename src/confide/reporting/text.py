@@ -1,4 +1,4 @@
-"""Guarantees, intervals and the use of a budget in plain words."""
+"""Explanations of guarantees, intervals and spent budgets in plain words."""
 
 import math
 from dataclasses import dataclass
@@ -71,8 +71,7 @@ TRUST = {
     Status.REFUTED: "REFUTED: the published claim of this mechanism has been proved false",
 }
 GLOSSES = {
-    ARITHMETIC: "as on computers in common use; what is published is covered to its "
-    "last digit",
+    ARITHMETIC: "as on ordinary computers; all published digits are covered",
     ROW_LIMIT: "rounding errors of sums over more rows could exceed what the noise covers",
     IDEAL_NOISE: "the proof does not cover how a computer rounds the last digits",
     ROW_BY_ROW: "means or deviations over all rows, as in StandardScaler, violate it",
@@ -83,7 +82,7 @@ GLOSSES = {
 
 @dataclass(frozen=True, slots=True)
 class GuaranteeText:
-    """The parts of an explanation, for every medium."""
+    """Explanation of a guarantee in parts, independent of the output format."""
 
     warning: str
     relation: str
@@ -93,7 +92,7 @@ class GuaranteeText:
 
     @property
     def paragraphs(self) -> tuple[str, ...]:
-        """Everything between the warning and the list of assumptions."""
+        """All paragraphs between the warning and the list of assumptions."""
         return tuple(filter(None, (self.relation, *self.promise, self.trust)))
 
 
@@ -103,7 +102,7 @@ def plain_words(guarantee: Guarantee) -> str:
     Parameters
     ----------
     guarantee : Guarantee
-        What a release promises.
+        Guarantee of a release.
 
     Returns
     -------
@@ -119,8 +118,8 @@ def plain_words(guarantee: Guarantee) -> str:
     >>> "by a factor of at most 2.72" in plain_words(promise)
     True
 
-    Any one row changes the probability of any result by no more than e to the power of
-    ε = 1.
+    No single row changes the probability of any result by more than a factor of e to the
+    power of ε = 1.
     """
     words = describe(guarantee)
     paragraphs = [words.warning, *words.paragraphs]
@@ -132,7 +131,7 @@ def plain_words(guarantee: Guarantee) -> str:
 
 
 def describe(guarantee: Guarantee) -> GuaranteeText:
-    """Return the explanation in parts."""
+    """Return the explanation of a guarantee in parts."""
     assumptions = tuple(_glossed(a) for a in guarantee.assumptions)
     trust = f"{TRUST[guarantee.status]} ({theorem_text(guarantee)})."
     budget = effective_budget(guarantee)
@@ -157,12 +156,12 @@ def _unproved(reason: str) -> str:
 
 
 def effective_budget(guarantee: Guarantee) -> Budget | None:
-    """Return the budget that is still promised: a refuted claim promises nothing."""
+    """Return the budget of a guarantee, or None if its claim is refuted."""
     return None if guarantee.status is Status.REFUTED else guarantee.budget
 
 
 def theorem_text(guarantee: Guarantee) -> str:
-    """Return where the theorem is to be found."""
+    """Return the theorem of a guarantee and the page with its proof."""
     page, hash_sign, name = guarantee.theorem.partition(".md#")
     return f"theorem {name} in docs/proofs/{page}.md" if hash_sign else guarantee.theorem
 
@@ -189,10 +188,10 @@ def _concentrated(budget: Zcdp, neighbours: Neighbours) -> list[str]:
 def _bound(epsilon: float, delta: float, shown: str, neighbours: Neighbours) -> list[str]:
     """Describe what (epsilon, delta) bounds, and what it does not.
 
-    That delta is the probability of the bound failing is exact in this sense: any two
-    outputs that are (epsilon, delta)-close can be made from a pair that is epsilon-close
-    except with probability delta, when it gives everything away (Kairouz, Oh and
-    Viswanath 2015).
+    The bound fails with probability delta in the following exact sense: any two output
+    distributions that are (epsilon, delta)-close can be generated from a pair that is
+    epsilon-close, except with probability delta, in which case everything is revealed
+    (Kairouz, Oh and Viswanath 2015).
     """
     chance = (
         "Any one row changes how likely any result of this release is by a factor of at "
@@ -206,7 +205,7 @@ def _bound(epsilon: float, delta: float, shown: str, neighbours: Neighbours) -> 
     parts = [f"{chance} {odds}"]
     if epsilon >= WEAK_EPSILON:
         parts.append(
-            "A factor this large is a weak guarantee: by itself it protects little."
+            "A factor this large is a weak guarantee: on its own, it protects little."
         )
     if delta:
         parts.append(_failure(delta))
@@ -225,7 +224,7 @@ def _failure(delta: float) -> str:
 
 
 def _two_versions(epsilon: float, delta: float) -> str:
-    """Describe what add-remove means for values: one removal, then one addition."""
+    """Bound the odds between two values of a row: one removal, then one addition."""
     start = "The odds between two possible contents of a row"
     grown = (
         math.inf if delta and epsilon > 700 else delta * (1 + math.exp(min(epsilon, 700)))
@@ -245,7 +244,7 @@ ABOUT = {
     "plain": "that this model would have on the whole population without its ridge penalty",
     "penalised": "that the same penalised model would have on the whole population",
 }
-"""What intervals are about."""
+"""Coefficients that intervals are for, as parts of a sentence."""
 
 
 def about_intervals(level: float, of: str = "penalised") -> tuple[str, ...]:
@@ -261,7 +260,7 @@ def about_intervals(level: float, of: str = "penalised") -> tuple[str, ...]:
     Returns
     -------
     tuple of str
-        A paragraph for every point.
+        One paragraph per topic.
 
     Examples
     --------
@@ -273,10 +272,10 @@ def about_intervals(level: float, of: str = "penalised") -> tuple[str, ...]:
     """
     holds = (
         f"In about {100 * level:g} of 100 such studies an interval contains the "
-        f"coefficient {ABOUT[of]}; sampling and privacy noise are both allowed for."
+        f"coefficient {ABOUT[of]}; sampling error and privacy noise are both allowed for."
     )
     widened = (
-        '"Widened by" names the larger source of its width: "privacy" noise shrinks with a '
+        '"Widened by" names the larger source of the width: "privacy" noise shrinks with a '
         'larger budget and with more rows, "sampling" error with more rows only.'
     )
     if of == "penalised":
@@ -289,7 +288,7 @@ def about_intervals(level: float, of: str = "penalised") -> tuple[str, ...]:
 
 
 def about_unidentified() -> str:
-    """Describe what it means that a coefficient is not identified."""
+    """Explain what it means that a coefficient is not identified."""
     return (
         '"Not identified" means that the coefficient cannot be estimated at this budget: '
         "noise hides the information in the rows, or the ridge is too strong to correct "
@@ -300,15 +299,15 @@ def about_unidentified() -> str:
 
 
 def not_in_intervals(level: float, of: str = "penalised") -> tuple[tuple[str, str], ...]:
-    """Describe what intervals do not promise: a lead and a sentence each."""
+    """Return what intervals do not cover, as pairs of a lead and a text."""
     penalty = (
         "It shrinks all coefficients towards zero, and intervals are for the shrunken "
         "ones. Without a penalty the coefficients may lie elsewhere."
     )
     model = (
-        "Intervals are for the model that was fitted: numbers clamped to their ranges, "
-        "long rows with less weight, large residuals clipped where the loss clips them. "
-        "Raw columns may have other coefficients."
+        "Intervals are for the model that was fitted, in which numbers are clamped to "
+        "their ranges, long rows have less weight and, with some losses, large residuals "
+        "are clipped. A model of the raw columns may have other coefficients."
     )
     together = (
         "Each interval holds separately: of 100 columns without any effect, about "
@@ -324,7 +323,7 @@ def not_in_intervals(level: float, of: str = "penalised") -> tuple[tuple[str, st
     )
     return (
         ("The penalty.", penalty) if of == "penalised" else ("Another model.", model),
-        ("All at once.", together),
+        ("All intervals at once.", together),
         ("Few rows, or dependent ones.", rows),
         ("Causes and persons.", causes),
     )
@@ -335,7 +334,7 @@ SYMBOLS = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """One number of the budget: what is spent of it, and of how much."""
+    """Parameter of the budget: the amount spent, and its limit."""
 
     symbol: str
     spent: Fraction
@@ -343,12 +342,12 @@ class Share:
 
     @property
     def over(self) -> bool:
-        """Whether more is spent than was allowed."""
+        """Whether more was spent than the limit allows."""
         return self.spent > self.limit
 
     @property
     def percent(self) -> float:
-        """How full a bar is to be drawn: at most 100."""
+        """Spent share of the limit in percent, at most 100."""
         return float(min(100 * self.spent / self.limit, Fraction(100)))
 
     def __str__(self) -> str:
@@ -360,7 +359,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """What is known about the budget, in a sentence and in shares."""
+    """Use of the budget: a sentence, and the spent share of every parameter."""
 
     sentence: str
     shares: tuple[Share, ...]
@@ -369,7 +368,7 @@ class Spending:
 def spending(
     spent: Budget | None, limit: Budget | None, counted_for: Neighbours | None
 ) -> Spending | None:
-    """Return what can be said; nothing where nothing was given."""
+    """Describe the use of the budget; return None if no budget was given."""
     for given in (spent, limit):
         if given is not None:
             check_budget(given)
@@ -393,13 +392,13 @@ def spending(
 
 def _under(counted_for: Neighbours | None) -> str:
     if counted_for is None:
-        return "for neighbours that the ledger does not record"
+        return "for a neighbour relation that the ledger does not record"
     return f"counted for {counted_for} neighbours"
 
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """A guarantee, in a line and in words."""
+    """Guarantee with a headline and an explanation."""
 
     guarantee: Guarantee
     headline: str
@@ -407,7 +406,7 @@ class Promise:
 
     @classmethod
     def of(cls, guarantee: Guarantee) -> "Promise":
-        """Put a guarantee into words."""
+        """Make the headline and the explanation of a guarantee."""
         return cls(guarantee, _headline(guarantee), describe(guarantee))
 
 

@@ -1,4 +1,4 @@
-"""A Wald test of several coefficients, in a line."""
+"""Results of Wald tests of several coefficients."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -19,8 +19,8 @@ class WaldTest:
     names : tuple of str
         Columns or contrasts that were tested.
     statistic : float or None
-        Its distribution is about chi-square if they are 0; None where nothing is
-        identified.
+        Wald statistic, which is about chi-square distributed if all of them are 0; None if
+        nothing is identified.
     degrees : int
         Degrees of freedom.
     p_value : float or None
@@ -36,7 +36,7 @@ class WaldTest:
     >>> print(WaldTest(("region",), statistic=9.2, degrees=2, p_value=0.01, rank=2))
     region: chi-square 9.2 on 2 df, p = 0.010
 
-    Regions differ by more than sampling and privacy noise explain.
+    The regions differ by more than sampling error and privacy noise explain.
     """
 
     names: tuple[str, ...]
@@ -48,7 +48,7 @@ class WaldTest:
 
     @property
     def name(self) -> str:
-        """What was tested, in a line."""
+        """Names of what was tested, in one line."""
         return ", ".join(self.names)
 
     @property
@@ -58,12 +58,12 @@ class WaldTest:
 
     @property
     def p_text(self) -> str:
-        """The p value as papers print it."""
+        """The p-value as text, or "not identified"."""
         return NOT_IDENTIFIED if self.p_value is None else p_text(self.p_value)
 
     @property
     def remark(self) -> str:
-        """How many directions were left out; empty if none were."""
+        """Remark on directions that were left out; empty if none were."""
         left = self.rank - self.degrees
         if not left:
             return ""
@@ -72,12 +72,12 @@ class WaldTest:
         return f"{left} of {self.rank} directions are not identified and left out"
 
     def record(self) -> dict[str, Any]:
-        """Return the test as plain values.
+        """Return the test as plain values for JSON.
 
         Returns
         -------
         dict
-            What JSON can hold.
+            Plain values by name.
         """
         return {
             "names": list(self.names),

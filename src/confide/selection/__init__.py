@@ -1,4 +1,4 @@
-"""Private choices: few columns of many, and one of several candidate models."""
+"""Private selection of a few columns out of many, for sparse models."""
 
 from confide._lazy import moved
 from confide.selection.base import SELECTORS, Selector, SelectorCalibration

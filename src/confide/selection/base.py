@@ -1,4 +1,4 @@
-"""Selectors: a calibration without data, then a support from rows."""
+"""Selectors of columns: calibration from public facts, then selection from the rows."""
 
 import math
 from collections.abc import Sequence
@@ -32,24 +32,24 @@ def target_size(objective: Objective) -> float:
 
 
 def scaled_target(objective: Objective, target: AnyArray) -> Array:
-    """Return y over its bound, within [−1, 1] whatever the records say."""
+    """Return y divided by its bound, clipped to [−1, 1]."""
     return np.clip(target / target_size(objective), -1.0, 1.0)
 
 
 def entry_bounds(column_bound: float, size: int, *, scaled: bool) -> EntryBounds:
-    """Return what every entry is clipped to, or what rows are scaled to."""
+    """Return the bounds to which every entry is clipped, or rows are scaled."""
     if scaled:
         return EntryBounds.scaled(size, column_bound)
     return EntryBounds(column_bound)
 
 
 def height_beside(column_bound: float, size: int) -> float:
-    """Return the height of the constant column, given the number of other columns."""
+    """Return the value of the constant column, given the number of other columns."""
     return INTERCEPT_HEIGHT * column_bound * math.sqrt(size)
 
 
 def bounds_of(objective: Objective) -> RowBounds | None:
-    """Return how rows were bounded entry by entry, for a release."""
+    """Return the bounds on the entries of rows for a release, or None without bounds."""
     if objective.entries is None:
         return None
     return RowBounds(objective.entries, objective.height)
@@ -67,19 +67,19 @@ class SelectorCalibration:
     objective : Objective
         Loss and bounds, which determine sensitivities.
     budget : Pure, Approx or Zcdp
-        What all selections together may cost.
+        Budget of all selections together.
     neighbours : Neighbours
-        Relation that is protected.
+        Neighbour relation of the guarantee.
     theorem : str
         Theorem that proves the guarantee.
     noise : Gumbel or Laplace
-        Noise on the scores of columns or supports.
+        Noise on the scores of columns, or of sets of columns.
     events : tuple of Event
-        What the selection costs, for a ledger.
+        Privacy events of the selection, for a ledger.
     copies : int, default=1
         Number of selections that share rows and budget.
     centre : Noise, optional
-        Noise on the mean by which scores are centred, if they are.
+        Noise on the mean that centres the scores; None if scores are not centred.
     status : Status, default=Status.PROVED
         How well the guarantee is established.
     reason : str, default=""
@@ -87,7 +87,7 @@ class SelectorCalibration:
 
     Examples
     --------
-    Noise is known before any row is read:
+    The noise is fixed before any row is read:
 
     >>> from confide.objectives import Logistic, Objective
     >>> from confide.privacy import Neighbours, Pure
@@ -118,18 +118,18 @@ class SelectorCalibration:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What the support will promise."""
+        """The guarantee of the selection."""
         return Guarantee(
             self.budget, self.neighbours, self.status, self.theorem, reason=self.reason
         )
 
     def records(self) -> tuple[NoiseRecord, ...]:
-        """Describe the noises for a release.
+        """Return records of the noise for a release.
 
         Returns
         -------
         tuple of NoiseRecord
-            Kind and scale of each noise.
+            Distribution and scale of each noise.
         """
         first = NoiseRecord(self.noise.kind, self.noise.scale, "scores of columns")
         if self.centre is None:
@@ -153,7 +153,7 @@ class Selector(Protocol):
 
     @property
     def size(self) -> int:
-        """How many columns it selects."""
+        """Number of columns to select."""
         ...
 
     def calibrate(
@@ -171,9 +171,9 @@ class Selector(Protocol):
         objective : Objective
             Loss and public bounds.
         budget : Pure, Approx or Zcdp
-            What all selections together may cost.
+            Budget of all selections together.
         neighbours : Neighbours
-            Relation to protect.
+            Neighbour relation to protect.
         copies : int, default=1
             Number of selections that share rows and budget.
 
@@ -185,12 +185,12 @@ class Selector(Protocol):
         ...
 
     def check_rows(self, calibration: SelectorCalibration, rows: Rows) -> None:
-        """Reject tables by their shape, before anything is spent.
+        """Raise if the table has an unsuitable shape, before any budget is spent.
 
         Parameters
         ----------
         calibration : SelectorCalibration
-            What `calibrate` returned.
+            Result of `calibrate`.
         rows : Rows
             The rows.
         """
@@ -204,7 +204,7 @@ class Selector(Protocol):
         Parameters
         ----------
         calibration : SelectorCalibration
-            What `calibrate` returned.
+            Result of `calibrate`.
         rows : Rows
             The rows.
         entropy : Entropy
@@ -213,7 +213,7 @@ class Selector(Protocol):
         Returns
         -------
         sequence of int
-            The columns in increasing order.
+            Indices of the columns, in increasing order.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""What random choices cost: the exponential mechanism as a mechanism of bounded range.
+"""Privacy cost of random choices: the exponential mechanism has a bounded range.
 
 A choice has range ε₀ if the logarithm of the ratio of its probabilities under two
 neighbours varies by at most ε₀ over all outcomes. It is then ε₀-DP and ε₀²/8-zCDP
@@ -27,9 +27,9 @@ from confide.privacy import (
 )
 
 ROUNDING = 2 * SUM_ERROR
-"""Widths and sensitivities are widened by this share: it pays for sums of doubles."""
+"""Relative increase of widths and sensitivities, which covers rounding in sums."""
 OUTWARD = 1e-9
-"""Where nothing is summed, noise is larger by this share than its formula in doubles."""
+"""Relative increase of the noise if nothing is summed, which covers rounding."""
 
 
 def range_per_choice(budget: Pure | Zcdp, choices: int) -> float:
@@ -44,7 +44,7 @@ def range_per_choice(budget: Pure | Zcdp, choices: int) -> float:
 
 
 def best_budget_kind(budget: Budget, choices: int) -> Pure | Zcdp:
-    """Return the kind of budget that suits a number of choices best."""
+    """Return the budget as pure or zCDP, whichever allows the larger range per choice."""
     if not isinstance(budget, Approx):
         return budget
     alone, joint = Pure(budget.epsilon), approx_to_zcdp(budget.epsilon, budget.delta)
@@ -63,7 +63,7 @@ def score_scale(
 
 
 def sum_noise(budget: Pure | Zcdp, reach: float, times: int) -> Noise:
-    """Return noise for repeated sums of sensitivity ``reach``."""
+    """Return the noise for ``times`` sums of Euclidean sensitivity ``reach``."""
     widened = (1 + ROUNDING) * reach
     match budget:
         case Pure(epsilon=epsilon):
@@ -75,7 +75,7 @@ def sum_noise(budget: Pure | Zcdp, reach: float, times: int) -> Noise:
 
 
 def check_size(size: int, objective: Objective) -> None:
-    """Reject a choice of more columns than there are."""
+    """Raise if more columns are to be selected than there are."""
     if size > objective.columns:
         raise InvalidParameter(
             "size",

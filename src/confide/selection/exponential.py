@@ -1,4 +1,4 @@
-"""The exponential mechanism over all supports of a size."""
+"""The exponential mechanism over all sets of a given number of columns."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -29,14 +29,14 @@ from confide.selection.choice_cost import (
 )
 
 Oracle: TypeAlias = Callable[[Array], tuple[float, Array]]
-"""Returns a convex function and its gradient."""
+"""Returns the value of a convex function and its gradient."""
 
 
 def loss_range(objective: Objective, margin: float) -> float:
     """Return the largest φ(η, y) − φ(η′, y) over margins up to a bound and all targets.
 
-    φ is convex in η, so its largest value is at an end. A loss knows at which targets its
-    range is largest; of any other the slope is known, and that suffices.
+    φ is convex in η, so its largest value is at an end. Some losses define the targets at
+    which their range is largest. For other losses, the bound on the slope is used.
     """
     loss = objective.loss
     bound = objective.target_bound or 1.0
@@ -64,10 +64,10 @@ def loss_peak(objective: Objective, margin: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class BoxScores:
-    """min Σφ over the coefficients of a support in [−radius, radius], within ``gap``.
+    """Scores of sets of columns: min Σφ over coefficients in [−radius, radius].
 
-    The value lies between the minimum and ``gap`` above it: a linear bound certifies it,
-    or so many accelerated steps were made that a theorem does.
+    A score exceeds the minimum by at most ``gap``. This is certified by a linear bound, or
+    by the convergence theorem after a sufficient number of accelerated steps.
     """
 
     objective: Objective
@@ -75,7 +75,7 @@ class BoxScores:
     gap: float
 
     def of_all(self, rows: Rows, size: int) -> tuple[list[tuple[int, ...]], Array]:
-        """Return every support of some size with its score."""
+        """Return all sets of ``size`` columns, with their scores."""
         supports = list(combinations(range(self.objective.columns), size))
         oracle = self._quadratic(rows) if self.objective.loss.quadratic else None
         scores = [self._score(rows, support, oracle) for support in supports]
@@ -102,7 +102,7 @@ class BoxScores:
         return self._least(oracle, len(places), rows.count)
 
     def _quadratic(self, rows: Rows) -> tuple[Array, Array, float]:
-        """Return Gram matrix, Σyx and ½Σy² of all columns, in one sweep."""
+        """Return the Gram matrix, Σyx and ½Σy² of all columns, in one pass."""
 
         def piece(block: Block) -> tuple[Any, ...]:
             ones = np.ones(len(block.target))
@@ -145,10 +145,10 @@ class BoxScores:
         return float(gradient @ theta + self.radius * np.abs(gradient).sum())
 
     def _accelerated(self, oracle: Oracle, size: int, count: int) -> float:
-        """Make so many steps that 2·L·‖θ*‖²/(k + 1)² is within the gap.
+        """Take accelerated steps until 2·L·‖θ*‖²/(k + 1)² is at most the gap.
 
-        All gradients are taken in the box, where L bounds the curvature. What rounding
-        takes from a step is added to the next one.
+        All gradients are evaluated in the box, where L bounds the curvature. The rounding
+        error of a step is added to the next step.
         """
         curvature = count * self._curvature(size)
         reach = size * self.radius**2
@@ -171,18 +171,18 @@ class BoxScores:
         return value
 
     def _curvature(self, size: int) -> float:
-        """Return the largest eigenvalue of one record's Hessian on a support."""
+        """Return the largest eigenvalue of one record's Hessian for ``size`` columns."""
         few = self.objective.restricted_to(size - bool(self.objective.height))
         return few.with_ball(self.radius * math.sqrt(size)).smoothness
 
 
 def _by_pieces(piece: Callable[[Block], Partial]) -> Callable[[Block], Partial]:
-    """Return a function that adds up a function of few rows over a block."""
+    """Return a function that sums ``piece`` over small pieces of a block."""
     return lambda block: pairwise_sum(map(piece, block.pieces(FEW_ADDED)))
 
 
 GAP = 1e-3
-"""How far above the least loss a score may lie, in units of its sensitivity."""
+"""Largest excess of a score over the minimum, in units of its sensitivity."""
 
 
 @SELECTORS.register("exponential")
@@ -191,9 +191,9 @@ class ExponentialSelector:
     """Select a set of columns with a probability proportional to exp(−epsilon·score/width).
 
     The score of a set is the smallest sum of losses with coefficients in the box
-    [−radius, radius]; the width is the range of one record's loss there, twice that under
-    replace-one. Adding a record raises all scores, so under add-remove the range counts
-    once. All sets of columns are tried.
+    [−radius, radius]. The width is the range of one record's loss in this box, and twice
+    that under replace-one. Adding a record raises all scores, so the range counts only once
+    under add-remove. All sets of columns are evaluated.
 
     Guarantee    pure, (epsilon, delta) or zCDP; add-remove or replace-one.
     Public       loss, bounds, size, radius, budget.
@@ -206,7 +206,7 @@ class ExponentialSelector:
     radius : float, default=1.0
         Half the width of the box of coefficients.
     most : int, default=20000
-        Largest number of candidate sets; more are rejected.
+        Largest allowed number of candidate sets.
 
     Raises
     ------
@@ -253,8 +253,8 @@ class ExponentialSelector:
         if supports > self.most:
             raise InvalidParameter(
                 "size",
-                f"small enough for at most {self.most} candidate supports",
-                f"{self.size} of {objective.columns} columns: {supports} supports",
+                f"small enough for at most {self.most} sets of columns",
+                f"{self.size} of {objective.columns} columns: {supports} sets",
                 "Raise most, or use ScreeningSelector or SampleAggregateSelector.",
             )
         whole = best_budget_kind(budget, copies)
@@ -270,13 +270,13 @@ class ExponentialSelector:
         )
 
     def check_rows(self, calibration: SelectorCalibration, rows: Rows) -> None:
-        """Reject by shape, before anything is spent."""
+        """Raise if the table has an unsuitable shape, before any budget is spent."""
         check_length(rows)
 
     def select(
         self, calibration: SelectorCalibration, rows: Rows, entropy: Entropy
     ) -> Sequence[int]:
-        """Return ``size`` columns in rising order, privately."""
+        """Select ``size`` columns privately, in increasing order."""
         objective = calibration.objective
         gap = GAP * loss_range(objective, _margin(objective, self.size, self.radius))
         scores = BoxScores(objective, self.radius, gap)
@@ -287,20 +287,20 @@ class ExponentialSelector:
 def support_width(
     objective: Objective, size: int, radius: float, neighbours: Neighbours
 ) -> float:
-    """Return how much the changes of two scores can differ, inexact as they are."""
+    """Return the largest difference between the changes of two scores, with errors."""
     margin = _margin(objective, size, radius)
     one = loss_range(objective, margin)
     return (neighbours.shifts + 2 * GAP) * one + 2 * score_error(objective, size, margin)
 
 
 MOST_FOLLOWING = 1280
-"""Longest chain of additions if `FEW_ADDED` rows are added first."""
+"""Longest chain of additions if rows are first added in pieces of `FEW_ADDED`."""
 
 
 def score_error(objective: Objective, size: int, margin: float) -> float:
-    """Return how far rounding may move a score, and what certifies it, together.
+    """Return a bound on the rounding errors of a score and of its certificate.
 
-    It is that of a table of `MAX_ROWS` (docs/proofs/sparse-selection.md,
+    The bound is for a table of `MAX_ROWS` rows (docs/proofs/sparse-selection.md,
     exponential-supports-exact).
     """
     public = PublicBounds(1.0, margin, objective.target_bound)
@@ -312,7 +312,7 @@ def score_error(objective: Objective, size: int, margin: float) -> float:
 
 
 def _margin(objective: Objective, size: int, radius: float) -> float:
-    """Return the largest |⟨x, θ⟩|: by entries one by one, or by lengths."""
+    """Return a bound on |⟨x, θ⟩|, from the bounds on entries or on the norms."""
     by_entries = size * objective.entry_bound
     by_length = objective.row_norm_of(size) * math.sqrt(size)
     return radius * (min(by_entries, by_length) + objective.height)

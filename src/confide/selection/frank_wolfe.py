@@ -27,7 +27,7 @@ from confide.selection.screening import score_width
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ColumnIndexedRows:
-    """CSR rows, by row and by column; the constant column is left to the caller."""
+    """Sparse rows indexed by row and by column, without the constant column."""
 
     by_row: Any
     by_column: Any
@@ -44,22 +44,22 @@ class ColumnIndexedRows:
 
     @property
     def count(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return len(self.target)
 
     def column(self, place: int) -> tuple[AnyArray, Array]:
-        """Return the rows where a column is not 0, and its values there."""
+        """Return the rows in which a column is not 0, and its values in these rows."""
         first, last = self.by_column.indptr[place : place + 2]
         return self.by_column.indices[first:last], self.by_column.data[first:last]
 
     def entries_of(self, rows: AnyArray | slice) -> int:
-        """Return how many entries some rows have."""
+        """Return the number of stored entries in some rows."""
         return int(self.lengths[rows].sum())
 
     def weighted_sum(self, weights: Array) -> Array:
         """Return Σ wᵢxᵢ over all rows.
 
-        Of very many rows few are added up at a time, and those sums two by two.
+        Long sums are added in blocks, and the block sums pairwise.
         """
         if self.count <= MOST_IN_LINE:
             return np.asarray(self.by_column.T @ weights)
@@ -78,7 +78,7 @@ class ColumnIndexedRows:
         return (some.T @ weights[low:high],)
 
     def pull_some(self, rows: AnyArray, weights: Array) -> tuple[AnyArray, Array]:
-        """Return Σ wᵢxᵢ over some rows: entry by entry, columns and terms."""
+        """Return the terms of Σ wᵢxᵢ over some rows: column and value of every entry."""
         starts = self.by_row.indptr[rows]
         counts = self.lengths[rows]
         before = np.cumsum(counts) - counts
@@ -94,33 +94,39 @@ class ColumnIndexedRows:
 
 
 STALE = 0.85
-"""How far slopes may fall behind: refreshed once coefficients shrank to this share."""
+"""All slopes are recomputed once the coefficients have shrunk by this factor."""
 
 DENSE_COLUMN_SHARE = 10
 """If a column has at least a tenth of all entries, all gradients are recomputed."""
 
 MOST_IN_LINE = 2**21
-"""Largest number of rows added one after the other: rounding takes no more than where the
-most rows are added up two by two."""
+"""Largest number of rows that are added sequentially. The rounding error is at most that of
+the largest pairwise sum."""
 MOST_CORRECTED = 2**19
-"""Number of corrections of records after which all gradients are recomputed."""
+"""Number of updated slopes after which all gradients are recomputed."""
 
 
 class Path(Protocol):
-    """Σ aᵢxᵢ in ``pulls``, constant column last, along a path of single moves."""
+    """Protocol of a gradient along a path that changes one coefficient per step.
+
+    ``pulls`` is Σ aᵢxᵢ over the rows with slopes aᵢ, with the constant column last.
+    """
 
     pulls: Array
 
     def move(self, place: int, gain: float, keep: float) -> AnyArray | None:
-        """Shrink by ``keep``, add ``gain`` at a place; say where pulls changed, or None."""
+        """Multiply coefficients by ``keep``, then add ``gain`` to one of them.
+
+        Return the indices at which ``pulls`` changed, or None for all.
+        """
         ...
 
 
 class DensePath:
-    """Pulls that are computed again from all rows at every step.
+    """A path on which the gradient is recomputed from all rows at every step.
 
-    Margins of rows in memory are kept, those of others computed again too. That of a row
-    never depends on other rows.
+    The margins of rows in memory are updated, those of other rows are recomputed. The
+    margin of a row never depends on other rows.
     """
 
     def __init__(self, objective: Objective, rows: Rows) -> None:
@@ -132,7 +138,7 @@ class DensePath:
         self.pulls = self._summed()
 
     def move(self, place: int, gain: float, keep: float) -> None:
-        """Shrink by ``keep``, add ``gain`` at a place; all pulls change."""
+        """Multiply coefficients by ``keep``, then add ``gain`` to one of them."""
         self._theta *= keep
         self._theta[place] += gain
         if self._margins is not None:
@@ -161,12 +167,13 @@ class DensePath:
 
 
 class SparsePath:
-    """Pulls of sparse rows, updated where a row holds the column that moved.
+    """A path on sparse rows, with updates only for rows that contain the changed column.
 
-    Margins are ``scale`` times ``margins``, so that shrinking costs nothing. When slopes
-    are brought up to date is decided by the path, and record by record by its own entries:
-    how full columns are decides only how a sum is computed, never what is summed. Changes
-    since all was summed are added up on their own, where little is lost to rounding.
+    Margins are ``scale`` times ``margins``, so that scaling all coefficients costs nothing.
+    Whether a record's slope is updated depends only on the path and on the record's own
+    entries. The density of columns affects how a sum is computed, but never what is summed.
+    Changes since the last complete sum are accumulated separately, to reduce rounding
+    errors.
     """
 
     def __init__(self, objective: Objective, rows: InMemoryRows) -> None:
@@ -179,7 +186,7 @@ class SparsePath:
         self._refresh()
 
     def move(self, place: int, gain: float, keep: float) -> AnyArray | None:
-        """Shrink by ``keep``, add ``gain`` at a place; say where pulls changed, or None."""
+        """Multiply coefficients by ``keep``, then add ``gain`` to one of them."""
         self._scale *= keep
         if self._scale <= 0:
             self._margins[:] = 0.0
@@ -213,13 +220,13 @@ class SparsePath:
         return columns
 
     def _refresh(self) -> None:
-        """Bring the slopes of all records up to date; only the path determines when."""
+        """Recompute the slopes of all records, at steps that only the path determines."""
         self._slopes = self._loss.slope(self._scale * self._margins, self._rows.target)
         self._fresh = self._scale
         self._sum_up()
 
     def _sum_up(self) -> None:
-        """Compute all pulls again from slopes as they are."""
+        """Recompute the gradient from the current slopes."""
         pulls = self._rows.weighted_sum(self._slopes)
         if self._height:
             pulls = np.append(pulls, self._height * self._slopes.sum())
@@ -235,7 +242,7 @@ def _bounded_in_a_ball(objective: Objective) -> bool:
 
 
 BOUNDED_IN_BALL = Need(
-    "a loss whose slope is bounded where the coefficients are",
+    "a loss whose slope is bounded for coefficients in the l1 ball",
     _bounded_in_a_ball,
     "declare the missing public bound (target_bound) or clip the slope (slope_bound)",
 )
@@ -243,12 +250,12 @@ BOUNDED_IN_BALL = Need(
 
 @dataclass(frozen=True, slots=True)
 class CornerCalibration(Calibration):
-    """The noise of every choice of a corner, and how many there are."""
+    """Calibration of the noisy choices of corners, with the number of choices."""
 
     steps: int = field(kw_only=True)
 
     def check_rows(self, rows: Rows) -> None:
-        """Reject by shape, before anything is spent."""
+        """Raise if the table has an unsuitable shape, before any budget is spent."""
         check_length(rows)
 
 
@@ -257,8 +264,9 @@ class CornerCalibration(Calibration):
 class FrankWolfe:
     """Move towards corners of ‖θ‖₁ <= radius, each chosen by its noisy gradient.
 
-    The coefficients are a fixed average of the chosen corners, so at most ``steps`` of
-    them are not 0. On sparse rows the cost of a step depends on the chosen column only.
+    The coefficients are an average of the chosen corners with fixed weights, so at most
+    ``steps`` of them are not 0. With sparse rows, the running time of a step depends on the
+    chosen column only.
 
     Guarantee    pure, (epsilon, delta) or zCDP; add-remove or replace-one.
     Public       loss, bounds, ridge, radius, steps, budget.
@@ -305,7 +313,7 @@ class FrankWolfe:
 
     @property
     def row_bounds(self) -> RowBounds:
-        """How entries are bounded, and the height of the constant column beside them."""
+        """Bounds on the entries, and the value of the constant column."""
         entries = entry_bounds(self.column_bound, 1, scaled=False)
         return RowBounds(entries, self.column_bound)
 
@@ -340,12 +348,12 @@ class FrankWolfe:
     def release(
         self, calibration: CornerCalibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Take the steps for every task and release the results together.
+        """Run all steps for every task, and release the results together.
 
         Parameters
         ----------
         calibration : CornerCalibration
-            What `calibrate` returned.
+            Result of `calibrate`.
         tasks : iterable of Rows
             Rows of each task.
         entropy : Entropy
@@ -392,16 +400,16 @@ class FrankWolfe:
 
 
 def _is_sparse(rows: Rows) -> bool:
-    """Whether only what a step touches is brought up to date."""
+    """Return whether rows are sparse, so that a step updates only the affected rows."""
     return isinstance(rows, InMemoryRows) and rows.features.is_sparse
 
 
 def corner_entry(objective: Objective) -> float:
-    """Return the largest entry of a row, the constant column included."""
+    """Return a bound on the absolute entries of a row, including the constant column."""
     return max(objective.entry_bound, objective.height)
 
 
 def corner_slope(objective: Objective, radius: float) -> float:
-    """Return the largest slope where ‖θ‖₁ is within the radius: |⟨x,θ⟩| <= ‖x‖∞·‖θ‖₁."""
+    """Return the largest slope for ‖θ‖₁ <= radius, from |⟨x,θ⟩| <= ‖x‖∞·‖θ‖₁."""
     public = PublicBounds(corner_entry(objective), radius, objective.target_bound)
     return objective.loss.slope_bound(public)

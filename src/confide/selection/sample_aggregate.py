@@ -1,4 +1,4 @@
-"""Sample and aggregate: blocks of rows vote for columns, and the count gets noise."""
+"""Sample and aggregate: blocks of rows vote for columns, and the votes get noise."""
 
 import math
 import warnings
@@ -32,8 +32,8 @@ from confide.selection.choice_cost import (
 class Finder(Protocol):
     """Protocol of a function that finds columns in a block of rows.
 
-    It must remember nothing between blocks. It may use its own randomness, return fewer
-    columns than requested, or fail: the block then has fewer votes, or none.
+    A finder must not keep any state between blocks. It may use its own randomness. If it
+    returns fewer columns than requested or fails, the block has fewer votes or none.
 
     Examples
     --------
@@ -50,14 +50,14 @@ class Finder(Protocol):
         features : ndarray or CSR matrix
             Features of the rows in a block.
         target : ndarray
-            Their target.
+            Targets of these rows.
         size : int
             Largest number of columns.
 
         Returns
         -------
         sequence of int
-            Positions of the columns.
+            Indices of the columns.
         """
         ...
 
@@ -68,18 +68,18 @@ FINDERS: Registry[type[Any]] = Registry("finder")
 @FINDERS.register("lasso-path")
 @dataclass(frozen=True, slots=True)
 class LassoPath:
-    """Find the largest coefficients of the lasso along its path.
+    """Find the columns with the largest coefficients on a lasso path.
 
-    Columns and target are centred within the block and not rescaled. Of two equal columns
-    the path uses one, so their votes may split.
+    Columns and target are centred within the block and not rescaled. If two columns are
+    equal, the path uses only one of them, so their votes may be split.
 
     Parameters
     ----------
     stretch : int, default=2
-        The path has ``stretch`` times the requested number of steps.
+        Number of steps of the path per requested column.
     widest : int, default=1000
-        The path is limited to this number of columns, those with the largest covariances
-        with the target.
+        Largest number of columns on the path. The columns with the largest covariances with
+        the target are used.
 
     Examples
     --------
@@ -120,14 +120,14 @@ class LassoPath:
 
 @dataclass(frozen=True, slots=True)
 class CoefficientFinder:
-    """Find the largest coefficients of any scikit-learn estimator that has ``coef_``.
+    """Find the columns with the largest coefficients of a scikit-learn estimator.
 
     A clone of the estimator is fitted on every block.
 
     Parameters
     ----------
     estimator : estimator of scikit-learn
-        Estimator to clone. A seed in it is public.
+        Estimator to clone, with an attribute ``coef_`` after a fit. Its seed is public.
 
     Examples
     --------
@@ -151,7 +151,7 @@ class CoefficientFinder:
 
 
 def _strongest(coefficients: Array, size: int) -> AnyArray:
-    """Return the places of the largest coefficients that are not 0."""
+    """Return the indices of the largest coefficients that are not 0."""
     strength = np.abs(coefficients)
     top = np.argsort(-strength, kind="stable")[:size]
     return top[strength[top] > 0]
@@ -159,13 +159,13 @@ def _strongest(coefficients: Array, size: int) -> AnyArray:
 
 USUAL_BLOCKS = 100
 VOTE_WIDTH = 2.0
-"""A block that votes otherwise takes votes from some columns and gives them to others."""
+"""Largest difference between the changes in votes of two columns, if one block changes."""
 
 
 @SELECTORS.register("sample-aggregate")
 @dataclass(frozen=True, slots=True)
 class SampleAggregateSelector:
-    """Let blocks of rows vote for columns, and select the winners with noise.
+    """Select columns by noisy numbers of votes, which are cast by blocks of rows.
 
     Guarantee    pure, (epsilon, delta) or zCDP; add-remove or replace-one.
     Public       size, blocks, finder, budget; under replace-one the number of rows.
@@ -177,14 +177,15 @@ class SampleAggregateSelector:
     size : int, default=10
         Number of columns to select.
     blocks : int, optional
-        Public number of blocks. By default the root of the number of rows under
-        replace-one, where that number is public, and 100 under add-remove, where it is not:
-        every record then draws its block independently, and blocks without rows do not
-        vote.
+        Public number of blocks. By default it is the square root of the number of rows
+        under replace-one, where this number is public, and 100 under add-remove, where it
+        is private. Under add-remove, every record draws its block independently, and blocks
+        without rows do not vote.
     noise : {"gumbel", "laplace"}, default="gumbel"
-        "gumbel" makes one choice per column; "laplace" adds noise of scale 2·size/epsilon.
+        "gumbel" makes one random choice per column; "laplace" adds noise of scale
+        2·size/epsilon to the votes.
     finder : Finder, optional
-        How a block finds columns; by default `LassoPath`.
+        Method to find columns in a block; by default `LassoPath`.
 
     Raises
     ------
@@ -245,14 +246,14 @@ class SampleAggregateSelector:
         )
 
     def check_rows(self, calibration: SelectorCalibration, rows: Rows) -> None:
-        """Reject by shape, before anything is spent."""
+        """Raise if the table has an unsuitable shape, before any budget is spent."""
         if not rows.pickable:
             raise InvalidParameter(
                 "table",
-                "in memory or on a cluster, because random blocks of rows vote",
+                "in memory or on a cluster, to select with random blocks of rows",
                 "a table that is streamed",
-                "Use the selector 'screening', or hold the rows: fit on a cluster "
-                "(--workers, --cluster), or read the table whole.",
+                "Use the selector 'screening', fit on a cluster (--workers, --cluster), "
+                "or read the table whole.",
             )
         known = calibration.neighbours is Neighbours.REPLACE_ONE
         if known and self.blocks is not None and rows.table_count < self.blocks:
@@ -263,7 +264,7 @@ class SampleAggregateSelector:
     def select(
         self, calibration: SelectorCalibration, rows: Rows, entropy: Entropy
     ) -> Sequence[int]:
-        """Return ``size`` columns in rising order, privately."""
+        """Select ``size`` columns privately, in increasing order."""
         parts = self.partition(rows, calibration.neighbours, entropy)
         columns = calibration.objective.columns
         with warnings.catch_warnings():
@@ -275,21 +276,21 @@ class SampleAggregateSelector:
     def partition(
         self, rows: Rows, neighbours: Neighbours, entropy: Entropy
     ) -> list[AnyArray]:
-        """Divide the rows into blocks; no content of a record affects the division.
+        """Divide the rows into blocks, independently of the contents of records.
 
         Parameters
         ----------
         rows : Rows
             The rows.
         neighbours : Neighbours
-            Relation to protect.
+            Neighbour relation to protect.
         entropy : Entropy
             Source of randomness.
 
         Returns
         -------
         list of ndarray
-            Positions of the rows of each block.
+            Indices of the rows of each block.
         """
         if neighbours is Neighbours.REPLACE_ONE:
             slots = rows.table_count
@@ -303,7 +304,7 @@ class SampleAggregateSelector:
         return np.split(order, edges)
 
     def ballot(self, block: InMemoryRows, columns: int) -> AnyArray:
-        """Return the votes of one block; none if the finder fails.
+        """Return the votes of one block, or no votes if the finder fails.
 
         Parameters
         ----------
@@ -327,7 +328,7 @@ class SampleAggregateSelector:
 
 
 def _as_pure(budget: Budget) -> Pure:
-    """Return a pure budget that the given one covers."""
+    """Return a pure budget whose guarantee implies that of the given budget."""
     match budget:
         case Pure():
             return budget

@@ -1,4 +1,4 @@
-"""Screening: columns by their covariance with the target, all at once."""
+"""Screening: selection of columns by their covariances with the target."""
 
 import math
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ from confide.selection.choice_cost import (
 @SELECTORS.register("screening")
 @dataclass(frozen=True, slots=True)
 class ScreeningSelector:
-    """Select the columns with the largest |Σ xᵢⱼ(tᵢ − t̄)| after Gumbel noise.
+    """Select the columns with the largest |Σ xᵢⱼ(tᵢ − t̄)| after adding Gumbel noise.
 
     t is the target divided by its bound, and t̄ a private mean. Columns that are
     informative only in combination with others are not found.
@@ -52,8 +52,8 @@ class ScreeningSelector:
     size : int, default=10
         Number of columns to select.
     centre_share : float, str or Fraction, default=1/20
-        Share of the budget that pays for t̄. Without it a common column seems informative
-        where one class is common. With 0, t̄ is 0.
+        Share of the budget for t̄. If it is 0, t̄ is 0, and columns that are seldom 0 seem
+        informative if one class is much more frequent than the other.
 
     Raises
     ------
@@ -115,13 +115,13 @@ class ScreeningSelector:
         )
 
     def check_rows(self, calibration: SelectorCalibration, rows: Rows) -> None:
-        """Reject by shape, before anything is spent."""
+        """Raise if the table has an unsuitable shape, before any budget is spent."""
         check_length(rows)
 
     def select(
         self, calibration: SelectorCalibration, rows: Rows, entropy: Entropy
     ) -> Sequence[int]:
-        """Return ``size`` columns in rising order, privately."""
+        """Select ``size`` columns privately, in increasing order."""
         mean = private_mean(calibration, rows, entropy)
         scores = column_scores(calibration.objective, rows, mean)
         noise = calibration.noise
@@ -130,7 +130,7 @@ class ScreeningSelector:
 
 
 def score_width(bound: float, neighbours: Neighbours) -> float:
-    """Return how much the changes of two scores can differ: each moves by its bound."""
+    """Return the largest difference between the changes of two scores by one record."""
     return 2 * neighbours.shifts * bound
 
 
@@ -144,7 +144,7 @@ def column_scores(objective: Objective, rows: Rows, mean: float) -> Array:
 
 
 def private_mean(calibration: SelectorCalibration, rows: Rows, entropy: Entropy) -> float:
-    """Return t̄ within [−1, 1] from a noisy sum over a noisy count."""
+    """Return t̄, a noisy sum divided by a noisy count and clipped to [−1, 1]."""
     noise, objective = calibration.centre, calibration.objective
     if noise is None:
         return 0.0
@@ -159,5 +159,5 @@ def private_mean(calibration: SelectorCalibration, rows: Rows, entropy: Entropy)
 
 
 def mean_reach(neighbours: Neighbours) -> float:
-    """Return how far one record moves sum and count: (t, 1), or from t to another t."""
+    """Return the Euclidean sensitivity of the sum of t and the number of rows."""
     return 2.0 if neighbours is Neighbours.REPLACE_ONE else math.sqrt(2)

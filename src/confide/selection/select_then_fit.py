@@ -1,6 +1,6 @@
-"""Select columns privately, then fit any mechanism on them.
+"""Private selection of columns, followed by a fit to them with any mechanism.
 
-One budget pays for the selection and the fit, divided before either.
+One budget is divided between the selection and the fit before either of them.
 """
 
 import math
@@ -62,7 +62,7 @@ from confide.selection.choice_cost import check_size
 from confide.selection.screening import ScreeningSelector
 
 SOME_ORDERS = ORDERS[150:450:3]
-"""Every order gives a valid delta; between these the best one hardly changes."""
+"""Renyi orders. Every order gives a valid delta, and more orders hardly improve it."""
 
 
 @lru_cache(maxsize=256)
@@ -75,10 +75,10 @@ def fit_beside_selection(
     copies: int,
     share: Fraction,
 ) -> tuple[Zcdp, Calibration, tuple[Event, ...]]:
-    """Return what the selection may spend, the fit beside it, and what both are together.
+    """Return the budget of the selection, the calibrated fit, and the events of both.
 
-    The selection gets ``share`` of the zCDP budget that would imply the whole. The ridge is
-    that of a fit on its own whose squared shift is the rest.
+    The selection gets ``share`` of the zCDP budget that would imply the whole budget. The
+    ridge is that of a separate fit with budget (epsilon·√(1 − share), delta).
     """
     precise = mechanism.precision_share
     main = budget.share(1 - precise)
@@ -103,7 +103,7 @@ def fit_beside_selection(
 
 
 def divergences(objective: Objective, sigma: float, neighbours: Neighbours) -> Array:
-    """Bound the Renyi divergences of a perturbed objective's minimiser at `SOME_ORDERS`."""
+    """Return bounds on the Renyi divergences of the minimiser at `SOME_ORDERS`."""
     if neighbours is Neighbours.REPLACE_ONE:
         return replace_one_bound(objective, sigma).renyi(SOME_ORDERS)
     present, absent = gaussian_bounds(objective, sigma)
@@ -112,12 +112,12 @@ def divergences(objective: Objective, sigma: float, neighbours: Neighbours) -> A
 
 
 Divided: TypeAlias = tuple[SelectorCalibration, Calibration, tuple[Event, ...]]
-"""Both stages, calibrated, and what happens to the data in them together."""
+"""The two calibrated stages, and the privacy events of both together."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stages:
-    """What is to be calibrated, whatever it may spend."""
+    """The two stages to calibrate, without their budgets."""
 
     selector: Selector
     mechanism: Mechanism
@@ -127,7 +127,7 @@ class Stages:
 
     @property
     def few(self) -> Objective:
-        """The objective of any ``size`` columns."""
+        """The objective for any ``size`` columns."""
         return self.objective.restricted_to(self.selector.size)
 
     def first(self, budget: Budget) -> SelectorCalibration:
@@ -137,18 +137,19 @@ class Stages:
         )
 
     def cut(self, some: Budget, rest: Budget) -> Divided:
-        """Calibrate both stages, each with a budget of its own."""
+        """Calibrate both stages with separate budgets."""
         first = self.first(some)
         fit = self.mechanism.calibrate(self.few, rest, self.neighbours, copies=self.copies)
         return first, fit, (*fit.events, *first.events)
 
 
 def split_budget(stages: Stages, budget: Budget, share: Fraction) -> Divided:
-    """Calibrate both stages so that together they cost the budget.
+    """Calibrate both stages so that their total cost is the budget.
 
-    Pure and zCDP budgets are cut. For (epsilon, delta) Renyi divergences of both stages are
-    added up where that is possible. Elsewhere the zCDP budget is cut, or the selection
-    spends no delta: whichever needs less noise. The decision depends on public facts only.
+    Pure and zCDP budgets are divided. For an (epsilon, delta) budget, the Renyi divergences
+    of both stages are added if the mechanism permits. Otherwise, either the corresponding
+    zCDP budget is divided, or the selection is pure and spends no delta, whichever needs
+    less noise. The decision depends on public facts only.
     """
     if not isinstance(budget, Approx):
         return stages.cut(budget.share(share), budget.share(1 - share))
@@ -187,7 +188,7 @@ def _together(
 
 
 def _effort(divided: Divided) -> float:
-    """Return how much noise there is in both stages, as a sum of logarithms."""
+    """Return the amount of noise in both stages, as a sum of logarithms."""
     first, fit, _ = divided
     length = fit.noise.expected_norm(fit.objective.dimension)
     ridge = fit.objective.strong_convexity * fit.objective.typical_norm
@@ -203,9 +204,9 @@ ALIKE = Need(
 
 @dataclass(frozen=True, slots=True)
 class TwoStages(Calibration):
-    """The fit on the selected columns, with the selection, and what both cost together.
+    """Calibration of the selection and of the fit to the selected columns.
 
-    ``objective`` is that of all columns; ``fit`` is calibrated for any ``size`` of them.
+    ``objective`` is for all columns. ``fit`` is calibrated for any ``size`` of them.
     """
 
     selector: Selector = field(kw_only=True)
@@ -214,7 +215,7 @@ class TwoStages(Calibration):
 
     @property
     def guarantee(self) -> Guarantee:
-        """What the release will promise, assuming what either stage assumes."""
+        """The guarantee of the release, with the assumptions of both stages."""
         return Guarantee(
             None if self.status is Status.REFUTED else self.budget,
             self.neighbours,
@@ -226,11 +227,11 @@ class TwoStages(Calibration):
 
     @property
     def takes_count_as_public(self) -> bool:
-        """Whether the fit rests on the number of rows being a public number."""
+        """Whether the fit assumes that the number of rows is public."""
         return self.fit.takes_count_as_public
 
     def check_rows(self, rows: Rows) -> None:
-        """Reject by shape, before anything is spent."""
+        """Raise if the table has an unsuitable shape, before any budget is spent."""
         self.selector.check_rows(self.first, rows)
         self.fit.check_rows(rows.columns(range(self.selector.size)))
 
@@ -238,29 +239,29 @@ class TwoStages(Calibration):
 @MECHANISMS.register("select")
 @dataclass(frozen=True, slots=True)
 class SelectThenFit:
-    """Select a few columns and fit a mechanism to them; all other coefficients are 0.
+    """Select a few columns and fit a model to them; all other coefficients are 0.
 
-    Noise and ridge of the fit are those of ``selector.size`` columns, however many the
-    table has.
+    Noise and ridge of the fit depend on ``selector.size``, and not on the number of columns
+    of the table.
 
     Guarantee    pure, (epsilon, delta) or zCDP; add-remove or replace-one.
-    Public       loss, bounds, ridge, budget, ``share`` of it for the selection.
-    Private      rows and targets; the support is released and private.
+    Public       loss, bounds, ridge, budget, and ``share``.
+    Private      rows and targets; the selected columns are part of the private release.
     Proof        docs/proofs/sparse-selection.md
 
     Parameters
     ----------
     selector : Selector, optional
-        How columns are selected; by default `ScreeningSelector`.
+        Selector of the columns; by default `ScreeningSelector`.
     mechanism : Mechanism, optional
-        How the selected columns are fitted; by default objective perturbation.
+        Mechanism of the fit to the selected columns; by default objective perturbation.
     share : float, str or Fraction, default=2/5
-        Share of the budget that pays for the selection.
+        Share of the budget for the selection.
     column_bound : float, default=1.0
         Public bound on the absolute value of every entry; larger entries are clipped.
     scaled : bool, default=False
-        Scale a row down instead if its largest ``size`` entries are together longer than
-        column_bound·√size.
+        Instead of clipping entries, scale a row down if the norm of its ``size`` largest
+        entries exceeds column_bound·√size.
 
     Raises
     ------
@@ -312,7 +313,7 @@ class SelectThenFit:
 
     @property
     def row_bounds(self) -> RowBounds:
-        """How entries are bounded, and the height of the constant column beside them."""
+        """Bounds on the entries, and the value of the constant column."""
         entries = entry_bounds(self.column_bound, self.selector.size, scaled=self.scaled)
         return RowBounds(entries, height_beside(self.column_bound, self.selector.size))
 
@@ -324,7 +325,7 @@ class SelectThenFit:
         *,
         copies: int = 1,
     ) -> TwoStages:
-        """Choose both noises and the ridge from public facts alone."""
+        """Choose the noise of both stages and the ridge, from public facts alone."""
         check_needs(type(self).__name__, self.needs, objective)
         check_size(self.selector.size, objective)
         task = Stages(self.selector, self.mechanism, objective, neighbours, copies)
@@ -356,7 +357,7 @@ class SelectThenFit:
         Parameters
         ----------
         calibration : TwoStages
-            What `calibrate` returned.
+            Result of `calibrate`.
         tasks : iterable of Rows
             Rows of each task.
         entropy : Entropy

@@ -1,4 +1,4 @@
-"""Iterative hard thresholding: noisy gradient steps that keep few columns."""
+"""Iterative hard thresholding: noisy gradient steps with few columns."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -47,9 +47,9 @@ FREE = Need(
     "leave out coef_norm and set slope_bound instead",
 )
 SCALE_SHARE = Fraction(1, 20)
-"""What the private step lengths get of the budget."""
+"""Share of the budget for the private step lengths."""
 EIGENVALUE_REACH = 1.0
-"""One record raises the largest eigenvalue by its squared length at most."""
+"""Sensitivity of the largest eigenvalue, in units of the squared bound on row norms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class StepCalibration(Calibration):
     size: int = field(kw_only=True)
 
     def records(self, added_to: str) -> tuple[NoiseRecord, ...]:
-        """Describe the three noises for the release."""
+        """Return records of the noise on gradients, scores and step lengths."""
         return (
             NoiseRecord(self.noise.kind, self.noise.scale, added_to),
             NoiseRecord(self.scores.kind, self.scores.scale, "scores of columns"),
@@ -72,21 +72,22 @@ class StepCalibration(Calibration):
         )
 
     def check_rows(self, rows: Rows) -> None:
-        """Refuse, before anything is spent, rows whose sums doubles cannot hold."""
+        """Raise if there are too many rows, before any budget is spent."""
         check_length(rows)
 
     def reach(self, entry: float) -> float:
-        """Return the largest sum of slopes times entries that are bounded alike."""
+        """Return a bound on sums of slopes times entries that are bounded by ``entry``."""
         return MAX_ROWS * self.objective.slope_bound * entry
 
 
 @MECHANISMS.register("thresholding")
 @dataclass(frozen=True, slots=True)
 class HardThresholding:
-    """Take a few gradient steps, and keep the largest coefficients after each, with noise.
+    """Take a few noisy gradient steps, with a private selection of columns in every step.
 
-    Every step chooses ``size`` columns by Gumbel noise on |Hθⱼ − gⱼ|, measures privately
-    how steep the loss can be on those columns, and moves them by 1/H of the noisy gradient.
+    Every step selects ``size`` columns by |Hθⱼ − gⱼ| with Gumbel noise. It then estimates
+    privately the largest curvature H on these columns, and moves them by 1/H times the
+    noisy gradient.
 
     Guarantee    pure, (epsilon, delta) or zCDP; add-remove or replace-one.
     Public       loss, bounds, ridge, size, steps, budget.
@@ -127,7 +128,7 @@ class HardThresholding:
 
     @property
     def row_bounds(self) -> RowBounds:
-        """How entries are bounded, and the height of the constant column beside them."""
+        """Bounds on the entries, and the value of the constant column."""
         entries = entry_bounds(self.column_bound, self.size, scaled=False)
         return RowBounds(entries, self.column_bound / 2)
 
@@ -139,7 +140,7 @@ class HardThresholding:
         *,
         copies: int = 1,
     ) -> StepCalibration:
-        """Choose the noises from public facts alone."""
+        """Choose the noise from public facts alone."""
         check_needs(type(self).__name__, self.needs, objective)
         check_size(self.size, objective)
         choices = self.size * self.steps * copies
@@ -175,12 +176,12 @@ class HardThresholding:
     def release(
         self, calibration: StepCalibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Take the steps for every task and release the results together.
+        """Run all steps for every task, and release the results together.
 
         Parameters
         ----------
         calibration : StepCalibration
-            What `calibrate` returned.
+            Result of `calibrate`.
         tasks : iterable of Rows
             Rows of each task.
         entropy : Entropy
@@ -228,7 +229,7 @@ class HardThresholding:
 
 
 def _gradient(objective: Objective, rows: Rows, theta: Array, trusted: float) -> Array:
-    """Return Σ∇φ; where θ is longer than ``trusted``, margins are rounded row by row."""
+    """Return Σ∇φ, with margins computed row by row if θ is longer than ``trusted``."""
     by_row, most = is_long(theta, trusted), objective.slope_bound
 
     def part(block: Block) -> tuple[Any, ...]:
@@ -240,7 +241,7 @@ def _gradient(objective: Objective, rows: Rows, theta: Array, trusted: float) ->
 
 
 def largest_eigenvalue(objective: Objective, rows: Rows) -> float:
-    """Return the largest eigenvalue of Σxxᵀ over the longest squared row."""
+    """Return the largest eigenvalue of Σxxᵀ, divided by the squared bound on row norms."""
 
     def part(block: Block) -> tuple[Any, ...]:
         return (block.gram(np.ones(len(block.target)), double=True),)

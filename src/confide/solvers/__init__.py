@@ -1,4 +1,4 @@
-"""Solvers: they know nothing of privacy and certify how close they came."""
+"""Solvers that certify the distance to the minimiser; they do not depend on privacy."""
 
 from confide.solvers.certificate import (
     LONGEST_LINEAR,

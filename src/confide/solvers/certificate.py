@@ -1,8 +1,8 @@
-"""Minimise to a certified distance, and how small a distance arithmetic can certify.
+"""Minimise an objective to a certified distance, and bound the certifiable distance.
 
-Bounds are for every table of a public shape and look at no rows: what they refuse is
-refused for all tables alike, and what they allow is certified for every one
-(docs/proofs/finite-precision.md, finest).
+The bounds hold for every table of a public shape, and do not depend on the rows. A
+tolerance that they reject is rejected for all tables of the shape, and a tolerance that
+they accept can be certified for each of them (docs/proofs/finite-precision.md, finest).
 """
 
 import math
@@ -23,12 +23,13 @@ from confide.solvers.smooth import minimise_smooth
 from confide.solvers.twofold_gradient import Rounding
 
 LONGEST_LINEAR = 1e9
-"""How many times the longest gradient of one record a linear term may be, where
-coefficients are confined (docs/proofs/finite-precision.md, publication)."""
+"""The largest norm of a linear term, relative to the largest gradient norm of one record,
+if the coefficients are constrained (docs/proofs/finite-precision.md, publication)."""
 SAFETY = 8
-"""Share of a certificate's slack that rounding may use."""
+"""The ratio of a certified distance to the bound on rounding errors in it."""
 FOREIGN_MAP = 1e-6
-"""The length of a subgradient after a proximal map in doubles, in units of one record's."""
+"""The assumed norm of a subgradient after a proximal map in doubles, relative to the
+largest gradient norm of one record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +43,11 @@ class TableShape:
     entries : int
         The largest number of entries of a row.
     coded : bool, default True
-        Whether columns of categories are stored as codes.
+        Whether categorical columns are stored as codes.
 
     Examples
     --------
-    A hundred times as many rows can be certified less closely:
+    With a hundred times as many rows, the certifiable distance is larger:
 
     >>> from confide.objectives import Logistic, Objective
     >>> from confide.solvers import TableShape, finest_tolerance
@@ -70,9 +71,9 @@ class TableShape:
         Parameters
         ----------
         rows : Rows
-            The table; only its layout is looked at.
+            The table; only its layout is used.
         count : int, default MAX_ROWS
-            The bound, a billion rows unless one is given.
+            The bound; by default, a billion rows.
 
         Returns
         -------
@@ -85,18 +86,18 @@ class TableShape:
 def finest_tolerance(
     objective: Objective, shape: TableShape, largest_ridge: float = 0.0
 ) -> float:
-    """Return a distance from the minimiser that is certified for every table of a shape.
+    """Return a distance to the minimiser that can be certified for all tables of a shape.
 
-    It does not cover very long coefficients: `finest_share` is about those.
+    For coefficients with a very large norm, see `finest_share`.
 
     Parameters
     ----------
     objective : Objective
-        What is minimised; it must be strongly convex.
+        The objective, which must be strongly convex.
     shape : TableShape
         The public shape of the table.
     largest_ridge : float, default 0.0
-        The largest ridge that may still be added.
+        The largest ridge that may be added later.
 
     Returns
     -------
@@ -126,23 +127,23 @@ def finest_tolerance(
 def finest_share(
     objective: Objective, shape: TableShape, largest_ridge: float = 0.0
 ) -> float:
-    """Return the certified distance for long coefficients, as a share of their length.
+    """Return the certifiable distance relative to the norm of very large coefficients.
 
-    Doubles cannot hold more than half a unit in the last place.
+    Doubles are accurate only to half a unit in the last place.
 
     Parameters
     ----------
     objective : Objective
-        What is minimised; it must be strongly convex.
+        The objective, which must be strongly convex.
     shape : TableShape
         The public shape of the table.
     largest_ridge : float, default 0.0
-        The largest ridge that may still be added.
+        The largest ridge that may be added later.
 
     Returns
     -------
     float
-        The share, at least 2⁻⁵¹.
+        The relative distance, at least 2⁻⁵¹.
 
     Examples
     --------
@@ -160,7 +161,7 @@ def finest_share(
 def _cost(
     objective: Objective, shape: TableShape, length: float, largest_ridge: float
 ) -> float:
-    """Bound what rounding costs a gradient where coefficients have this length."""
+    """Bound the rounding error of a gradient at coefficients with norm ``length``."""
     ridge = max(largest_ridge, float(objective.ridge.max()))
     linear = LONGEST_LINEAR * objective.lipschitz
     rounding = Rounding.of(objective, shape.entries, coded=shape.coded)
@@ -179,10 +180,10 @@ def _cost(
 def minimise(
     objective: Objective, rows: Rows, linear: Array | Twofold, tolerance: float
 ) -> Solution:
-    """Minimise an objective over rows to a certified distance, by the solver that fits.
+    """Minimise an objective over rows to a certified distance, with a suitable solver.
 
-    The result lies in a ball of about 10¹⁵ tolerances: a minimiser beyond it is shortened
-    to it. The linear term may have more digits than doubles.
+    The result lies in a ball with a radius of about 10¹⁵ tolerances; a minimiser outside is
+    rescaled to its surface. The linear term may have double-double precision.
 
     Parameters
     ----------
@@ -191,9 +192,9 @@ def minimise(
     rows : Rows
         The records, as from `confide.data.bound_rows`.
     linear : array
-        A linear term that is added, such as noise; zeros for none.
+        The coefficients of an added linear term, such as noise; zeros if there is none.
     tolerance : float
-        The largest distance to the exact minimiser that is accepted.
+        The largest accepted distance to the exact minimiser.
 
     Returns
     -------
@@ -203,11 +204,11 @@ def minimise(
     Raises
     ------
     InvalidParameter
-        If no solver can certify its answer for this objective: see `can_certify`.
+        If no solver can certify a solution of this objective; see `can_certify`.
 
     Examples
     --------
-    Two records with x = 1 and y = 1, and a ridge of 2: squared loss gives 2/(2 + 2).
+    Two records with x = y = 1 and a ridge of 2 have the ridge estimate 2/(2 + 2):
 
     >>> import numpy as np
     >>> from confide.data import bound_rows
@@ -242,21 +243,21 @@ def minimise(
 
 
 def longest_certified(objective: Objective, rows: Rows, tolerance: float) -> float:
-    """Return the length to which `minimise` shortens a longer minimiser.
+    """Return the largest norm of a solution of `minimise`, which rescales larger ones.
 
     Parameters
     ----------
     objective : Objective
-        What is minimised.
+        The objective.
     rows : Rows
-        The records; only their layout is looked at.
+        The records; only their layout is used.
     tolerance : float
-        The largest distance to the exact minimiser that is accepted.
+        The largest accepted distance to the exact minimiser.
 
     Returns
     -------
     float
-        The length, a public number.
+        The norm, which is public.
 
     Examples
     --------
@@ -272,12 +273,12 @@ def longest_certified(objective: Objective, rows: Rows, tolerance: float) -> flo
 
 
 def can_certify(objective: Objective) -> bool:
-    """Whether a solver can prove how close its answer is to the minimiser.
+    """Return whether a solver can certify the distance of its solution to the minimiser.
 
     Parameters
     ----------
     objective : Objective
-        What is to be minimised.
+        The objective.
 
     Returns
     -------

@@ -1,12 +1,12 @@
-"""Minimise a smooth part plus a kinked penalty over a constraint, with a certificate.
+"""Minimise a smooth function plus a penalty on a convex set, to a certified distance.
 
-Proximal Newton: a quadratic model of the smooth part is minimised together with the penalty
-and the constraint by an accelerated proximal method, which costs no sweep. Its last
-proximal step is exact and hands over a subgradient w of penalty and constraint at the new
-point θ, so v = ∇f(θ) + w is a subgradient of the whole objective there and ‖θ − θ*‖ <=
-‖v‖/Λ. A step that reduces ‖v‖ to a quarter of the smallest so far is taken unchanged, which
-can happen only a few times; the length of any other is searched for. Where doubles cannot
-certify the distance, `refine` takes the last steps.
+The method is proximal Newton. A quadratic model of the smooth part is minimised together
+with the penalty and the constraint by an accelerated proximal method, which needs no pass
+over the rows. The last proximal step is exact and gives a subgradient w of penalty and
+constraint at the new point θ. Then v = ∇f(θ) + w is a subgradient of the whole objective at
+θ, and ‖θ − θ*‖ <= ‖v‖/Λ. A full step is taken if it reduces ‖v‖ to a quarter of its
+smallest value so far, which can happen only a few times; otherwise, a line search finds the
+step length. If doubles cannot certify the distance, `refine` takes the last steps.
 """
 
 from dataclasses import dataclass, replace
@@ -26,13 +26,13 @@ from confide.solvers.split_gradient import precise_gradient
 MOST_OUTER = 300
 MOST_TRIALS = 30
 SHORTEST_STEP = 2.0**-12
-"""Shorter steps are those of slopes that rounding hides."""
+"""Shorter steps occur only if the slope is below its rounding error."""
 MOST_INNER = 20_000
 SMALLEST_SAMPLE = 4000
 
 
 def minimise_composite(problem: Problem, tolerance: float) -> Solution:
-    """Return a point within ``tolerance`` of the minimiser over the constraint."""
+    """Return a point within ``tolerance`` of the minimiser over the constraint set."""
     objective, rows = problem.objective, problem.rows
     start = prox(
         objective.nonsmooth_part, objective.constraint, np.zeros(objective.dimension), 0.0
@@ -113,8 +113,8 @@ class _Model:
     def minimise(self, accuracy: float) -> tuple[Array, Array]:
         """Return the model's minimiser, and a subgradient of penalty and constraint there.
 
-        By accelerated proximal steps with restarts. Where penalty and constraint are
-        separable, each coordinate has its own step length.
+        The method is accelerated proximal steps with restarts. If penalty and constraint
+        are separable, each coordinate has its own step length.
         """
         nonsmooth, constraint = self.objective.nonsmooth_part, self.objective.constraint
         steep = self.curvature.scale if self._separable else self.curvature.steepest
@@ -152,10 +152,11 @@ def _step_length(
     gradients: tuple[Array, Array],
     rise: float,
 ) -> tuple[float, Array]:
-    """Go from θ towards a point until the objective, majorised, hardly falls any more.
+    """Return the length of a step from θ to a point, by a line search on a majorant.
 
-    f(θ + t·step) + t·(r(point) − r(θ)) is convex in t and lies above the objective; its
-    slope is known from gradients alone. Returns t and the gradient there.
+    The majorant f(θ + t·step) + t·(r(point) − r(θ)) is convex in t and nowhere below the
+    objective, and its slope requires only gradients. The gradient at θ + t·step is returned
+    with t.
     """
     step = point - theta
     falling = float(gradients[0] @ step) + rise
@@ -174,7 +175,7 @@ def _step_length(
 
 
 def _first_order(problem: Problem, theta: Array, tolerance: float) -> Solution:
-    """Accelerated proximal gradient on all rows, for more columns than a Hessian holds."""
+    """Minimise by accelerated proximal gradient steps, if a Hessian would be too large."""
     objective = problem.objective
     nonsmooth, constraint = objective.nonsmooth_part, objective.constraint
     convexity = objective.strong_convexity
@@ -219,9 +220,9 @@ def _subgradient(
 ) -> tuple[Array, float]:
     """Return a subgradient of penalty and constraint, and its rounding error.
 
-    The l1 norm has one that is known by signs alone, and where a coefficient is 0 the one
-    that cancels most of the gradient. Elsewhere it is the residual of the proximal step, at
-    a point next to its rounded result.
+    For an unconstrained l1 penalty, it follows from the signs of the coefficients; at
+    coefficients of 0, it cancels as much of the gradient as possible. In other cases it is
+    the residual of the proximal step, at a point close to its rounded result.
     """
     objective = problem.objective
     nonsmooth, constraint = objective.nonsmooth_part, objective.constraint
@@ -238,7 +239,7 @@ def _subgradient(
 
 
 PROX_UNITS = 4
-"""What a proximal map in doubles may lose, in units for every coefficient and eight."""
+"""The error of a proximal map in doubles, in unit roundoffs per coefficient."""
 
 
 def _rise(objective: Objective, theta: Array, point: Array) -> float:

@@ -1,7 +1,8 @@
-"""The curvature of a quadratic model: a Hessian, or a diagonal that steps have corrected.
+"""The curvature of a quadratic model: a Hessian or a BFGS approximation to it.
 
-A table with few columns has a Hessian. With many it would not fit, and what is known of it
-is its diagonal and how the gradient changed along the last steps (BFGS).
+For few columns, the Hessian is computed. For many columns it would not fit into memory. It
+is then approximated from its diagonal and the changes of the gradient along the last steps
+(BFGS).
 """
 
 from dataclasses import dataclass, field
@@ -16,17 +17,17 @@ from confide.solvers.problem import Problem
 
 MOST_PAIRS = 50
 PAIRS_BYTES = 2**27
-"""Memory limit of the pairs."""
+"""The memory limit for BFGS pairs, in bytes."""
 FEWEST_PAIRS = 12
 ABOVE = 1.0001
-"""What rounding may hide of an eigenvalue."""
+"""A factor that covers the rounding error of an eigenvalue."""
 
 
 class Curvature(Protocol):
-    """A symmetric positive matrix that multiplies vectors."""
+    """A symmetric positive definite matrix that can be multiplied by vectors."""
 
     def __matmul__(self, step: Array) -> Array:
-        """Return its product with a vector."""
+        """Return the product with a vector."""
         ...
 
     @property
@@ -36,34 +37,34 @@ class Curvature(Protocol):
 
     @property
     def scale(self) -> Array | float:
-        """The diagonal of a matrix that is nowhere smaller."""
+        """The entries of a diagonal matrix that is an upper bound on this matrix."""
         ...
 
     @property
     def matrix(self) -> Array | None:
-        """The matrix itself, None where it is known by products alone."""
+        """The matrix itself, or None if only products with vectors are available."""
         ...
 
     def renew(
         self, problem: Problem, theta: Array, pair: tuple[Array, Array], *, slow: bool
     ) -> tuple[Self, Array | None]:
-        """Return the curvature for a model around another point, with the gradient there.
+        """Return the curvature for a model around another point, and the gradient there.
 
-        ``pair`` is the step that led there and the change of the gradient along it;
-        ``slow`` says that the model was poor. None stands for a gradient known already.
+        ``pair`` is the step to that point and the change of the gradient along it. ``slow``
+        is true if the model was poor. The gradient is None if it was not recomputed.
         """
         ...
 
 
 @dataclass(frozen=True)
 class Hessian:
-    """The second derivatives at some point."""
+    """The Hessian of the smooth part at some point."""
 
     matrix: Array
 
     @classmethod
     def at(cls, problem: Problem, theta: Array) -> "tuple[Hessian, Array]":
-        """Return the Hessian, in single precision, and the gradient, in one sweep."""
+        """Return the Hessian in single precision, and the gradient, in one pass."""
         gradient, _, hessian = problem.gradient_and_hessian(theta)
         return cls(hessian), gradient
 
@@ -79,13 +80,13 @@ class Hessian:
 
     @property
     def scale(self) -> float:
-        """A multiple of the identity."""
+        """The largest eigenvalue; this multiple of the identity is an upper bound."""
         return self.steepest
 
     def renew(
         self, problem: Problem, theta: Array, pair: tuple[Array, Array], *, slow: bool
     ) -> "tuple[Hessian, Array | None]":
-        """Return the Hessian there if this one is out of date."""
+        """Recompute the Hessian at the point if the model was poor."""
         if not slow:
             return self, None
         gradient, _, hessian = problem.gradient_and_hessian(theta, double=True)
@@ -94,9 +95,9 @@ class Hessian:
 
 @dataclass(frozen=True)
 class BfgsCurvature:
-    """A diagonal, corrected so that it maps remembered steps to the gradient's changes.
+    """A diagonal with BFGS corrections from stored steps and changes of the gradient.
 
-    By the compact form of the BFGS update: B = D − W M⁻¹ Wᵀ, with W = (D S, Y) and
+    In the compact form of the BFGS update, B = D − W M⁻¹ Wᵀ, with W = (D S, Y) and
     M = (SᵀDS, L; Lᵀ, −E), where SᵀY = L + E + (upper part).
     """
 
@@ -127,7 +128,10 @@ class BfgsCurvature:
 
     @cached_property
     def scale(self) -> Array:
-        """A multiple of the diagonal: D^(−½) B D^(−½) is 1 but for a small matrix."""
+        """The entries of a multiple of D that is an upper bound on B.
+
+        D^(−½) B D^(−½) is the identity plus a matrix of low rank.
+        """
         if not len(self.steps):
             return ABOVE * self.diagonal
         steps, changes = self.steps, self.changes
@@ -154,7 +158,7 @@ class BfgsCurvature:
     def renew(
         self, problem: Problem, theta: Array, pair: tuple[Array, Array], *, slow: bool
     ) -> "tuple[BfgsCurvature, Array | None]":
-        """Remember a step, unless its curvature is lost to rounding."""
+        """Store a step, unless its curvature is below the rounding error."""
         step, change = pair
         sizes = float(np.linalg.norm(step) * np.linalg.norm(change))
         if not float(step @ change) > 1e-10 * sizes:

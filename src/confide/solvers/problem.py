@@ -19,18 +19,18 @@ UNIT = 2.0**-53
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """An answer with its certificate: ‖theta − exact minimiser‖ <= distance.
+    """A solution with a certificate: ‖theta − exact minimiser‖ <= distance.
 
     Parameters
     ----------
     theta : array
         The coefficients.
     distance : float
-        A bound on the distance to the exact minimiser, rounding included.
+        A bound on the distance to the exact minimiser, including rounding errors.
 
     Examples
     --------
-    The distance is what was asked for, or less; see `minimise`:
+    The distance is at most the requested tolerance; see `minimise`:
 
     >>> import numpy as np
     >>> from confide.data import bound_rows
@@ -50,12 +50,12 @@ class Solution:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """The smooth part of an objective over private rows, with its linear term.
+    """The smooth part of an objective over private rows, with a linear term.
 
-    ``weight`` multiplies the sum of losses: a subsample represents all rows.
-    ``sum_shape`` is that of the rows, found once. ``rest`` is what doubles lack of the
-    linear term. ``share`` is how close the answer must come where coefficients are very
-    long, as a share of their length.
+    ``weight`` multiplies the sum of losses, so that a subsample represents all rows.
+    ``sum_shape`` is that of the rows, computed once. ``rest`` holds the digits of the
+    linear term beyond double precision. ``share`` is the accepted distance to the minimiser
+    relative to the norm of the coefficients, which matters if this norm is very large.
     """
 
     objective: Objective
@@ -71,7 +71,7 @@ class Problem:
         object.__setattr__(self, "sum_shape", self.rows.sum_shape)
 
     def allowed(self, tolerance: float, point: AnyArray | Twofold) -> float:
-        """Return how far from the minimiser a point may be."""
+        """Return the accepted distance of a point to the minimiser."""
         return max(tolerance, self.share * float(np.linalg.norm(nearest(point))))
 
     def gradient(self, theta: AnyArray) -> tuple[AnyArray, float]:
@@ -87,16 +87,17 @@ class Problem:
         return self.weight * total.ravel() + self.ridge * theta + self.linear, mass
 
     def matrix(self, theta: AnyArray) -> AnyArray:
-        """Return coefficients as they are, or a column for every coordinate of scores."""
+        """Return the coefficients, with one column per response if there are several."""
         several = self.objective.responses
         return theta if several == 1 else theta.reshape(-1, several)
 
     def gradient_and_hessian(
         self, theta: AnyArray, *, double: bool = False
     ) -> tuple[Array, float, Array]:
-        """Return the result of `gradient`, and ∇²f(θ), in one sweep.
+        """Return the result of `gradient` and ∇²f(θ), in one pass over the rows.
 
-        The Hessian is only a metric, so single precision serves unless it is ``double``.
+        The Hessian is only used as a metric, so single precision suffices unless ``double``
+        is true.
         """
         loss = self.objective.loss
         if isinstance(loss, Multinomial):
@@ -117,7 +118,7 @@ class Problem:
     def _multinomial_hessian(
         self, loss: Multinomial, theta: AnyArray, *, double: bool
     ) -> tuple[Array, float, Array]:
-        """Return the Hessian of several scores from Gram matrices of pairs of classes."""
+        """Compute `gradient_and_hessian` for several scores, from sums over class pairs."""
         point, pairs = self.matrix(theta), class_pairs(loss.classes)
 
         def part(block: Block) -> tuple[Any, ...]:
@@ -133,7 +134,7 @@ class Problem:
         return gradient, mass, self.weight * hessian + np.diag(self.ridge)
 
     def value(self, theta: AnyArray) -> float:
-        """Return f(θ), with ordinary rounding."""
+        """Return f(θ), without a bound on the rounding error."""
         loss, matrix = self.objective.loss, self.matrix(theta)
 
         def part(block: Block) -> tuple[Any, ...]:
@@ -145,7 +146,7 @@ class Problem:
         return self.weight * float(self.rows.sum(part, theta.dtype)[0]) + outside
 
     def diagonal(self, theta: Array) -> Array:
-        """Return the diagonal of ∇²f(θ); of several scores a bound on it."""
+        """Return the diagonal of ∇²f(θ), or a bound on it for several scores."""
         loss, point = self.objective.loss, self.matrix(theta)
 
         def part(block: Block) -> tuple[Any, ...]:
@@ -158,10 +159,10 @@ class Problem:
     def rounding(self, theta: AnyArray, mass: float) -> float:
         """Bound ‖computed ∇f − exact ∇f‖ for a gradient summed in θ's precision.
 
-        A sum of k terms loses at most k units in the last place of the sum of their
-        magnitudes; margins lose as much, times the curvature; slopes a few units each, one
-        of which is their weight's, and more where the scores of several classes are
-        combined.
+        The error of a sum of k terms is at most k units in the last place of the sum of
+        their magnitudes. Errors of margins have the same form, and are multiplied by the
+        curvature. Each slope adds a few units, one of them for its weight, and more if the
+        scores of several classes are combined.
         """
         unit = float(np.finfo(theta.dtype).eps) / 2
         objective, count = self.objective, self.rows.count
@@ -176,10 +177,10 @@ class Problem:
         return unit * (objective.row_norm * (slopes + margins) + 4 * outside)
 
     def astray_cost(self, sharpness: float) -> float:
-        """Return the error of a gradient per unit of error of a point.
+        """Return the error of a gradient per unit of error of a proximal point.
 
-        The point is one next to a proximal one, whose subgradient is known up to
-        ``sharpness`` times their distance (docs/proofs/finite-precision.md, astray).
+        The computed point is close to an exact proximal point, whose subgradient is known
+        up to ``sharpness`` times their distance (docs/proofs/finite-precision.md, astray).
         """
         convexity = self.objective.strong_convexity
         smooth = self.rows.count * self.objective.smoothness + float(self.ridge.max())
@@ -192,26 +193,26 @@ def nearest(point: AnyArray | Twofold) -> Array:
 
 
 def longest(vector: AnyArray) -> float:
-    """Return a length that the exact one does not exceed."""
+    """Return an upper bound on the exact Euclidean norm of a vector."""
     units = float(np.finfo(np.float64).eps) * (vector.size + 4)
     return (1 + units) * float(np.linalg.norm(vector.astype(np.float64)))
 
 
 def slope_scale(objective: Objective) -> float:
-    """Return the largest number that enters a slope: it is a difference at most."""
+    """Return a bound on the magnitude of the terms whose sum is a slope."""
     return objective.slope_bound + 2 * (objective.target_bound or 0.0)
 
 
 SINGLE_UNIT_ROUNDOFF = 2.0**-24
 HESSIAN_ROUNDING_SHARE = 1.1 * (MOST_ADDED + 8) * SINGLE_UNIT_ROUNDOFF
-"""What single precision can hide of a Hessian, as a share of its trace."""
+"""A bound on the rounding error of a single-precision Hessian, relative to its trace."""
 SLOPE_ROUNDING = 16 * 2.0**-53
-"""What the rounding of a slope can hide, for one row of length 1."""
+"""A bound on the error of the curvature due to a rounded slope, for a row of length 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class CurvatureCertificate:
-    """At ``centre`` the curvature is ``least`` or more; no row is longer than ``reach``."""
+    """A lower bound ``least`` on the curvature at ``centre``, for rows up to ``reach``."""
 
     centre: Array
     least: float
@@ -221,7 +222,7 @@ class CurvatureCertificate:
     def of(
         cls, problem: Problem, centre: Array, hessian: Array
     ) -> "CurvatureCertificate | None":
-        """Return what a Hessian in single precision proves, or None if it is nothing."""
+        """Return the bound from a single-precision Hessian; None if the ridge is larger."""
         objective = problem.objective
         if not is_logistic(objective.loss):
             return None
@@ -233,13 +234,13 @@ class CurvatureCertificate:
         return cls(centre, least, objective.reach)
 
     def length(self, point: Array, distance: float) -> float:
-        """Return a length of the gradient that proves that the minimiser is this near."""
+        """Return a gradient norm that proves that the minimiser is within ``distance``."""
         moved = self.reach * float(np.linalg.norm(point - self.centre))
         share = -math.expm1(-0.99 * self.reach * distance)
         return min(share, 0.49) * self.least * math.exp(-min(moved, 50.0)) / self.reach
 
     def distance(self, point: Array, length: float) -> float:
-        """Bound the distance from the minimiser where the gradient has this length."""
+        """Bound the distance of a point to the minimiser, from the norm of the gradient."""
         moved = self.reach * float(np.linalg.norm(point - self.centre))
         share = self.reach * length / (self.least * math.exp(-moved)) if moved < 50 else 1.0
         if not share < 0.5:

@@ -1,9 +1,10 @@
-"""The last steps of a composite solver, in arithmetic beyond doubles.
+"""The last steps of the composite solver, in double-double precision.
 
-The outer method is the same: a quadratic model of the smooth part is minimised together
-with penalty and constraint. Here coefficients, gradients and proximal maps are twofold, and
-the model is minimised by Newton steps on the equation θ = prox(θ − slope), which are taken
-where they help, and by accelerated proximal steps elsewhere.
+The outer method is that of `composite`: a quadratic model of the smooth part is minimised
+together with penalty and constraint. Here coefficients, gradients and proximal maps have
+double-double precision. The model is minimised by Newton steps for the equation
+θ = prox(θ − slope) while these reduce the residual, and otherwise by accelerated proximal
+steps.
 """
 
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ MOST_REFINEMENTS = 100
 MOST_MODEL_STEPS = 20_000
 MOST_HALVINGS = 8
 STEPS_IN_A_ROW = 50
-"""Number of accelerated steps before a Newton step is tried again."""
+"""The number of accelerated steps before Newton steps are tried again."""
 
 
 def refine(
@@ -33,7 +34,7 @@ def refine(
     curvature: Curvature,
     tolerance: float,
 ) -> Solution:
-    """Return a point within ``tolerance`` of the minimiser, from one that is close."""
+    """Return a point within ``tolerance`` of the minimiser, starting close to it."""
     goal = tolerance * problem.objective.strong_convexity
     theta, best, stalls = Twofold.of(start), np.inf, 0
     gradient, _ = careful_gradient(problem, theta, goal)
@@ -60,7 +61,7 @@ def refine(
 def refine_by_gradients(
     problem: Problem, start: Array, sharpness: float, tolerance: float
 ) -> Solution:
-    """Return what `refine` does by accelerated proximal steps, without a Hessian."""
+    """Solve the problem of `refine` by accelerated proximal steps, without a Hessian."""
     goal = tolerance * problem.objective.strong_convexity
     point = ahead = Twofold.of(start)
     descent, _ = careful_gradient(problem, ahead, goal)
@@ -87,7 +88,7 @@ def refine_by_gradients(
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A proximal point, a subgradient of penalty and constraint there, and their error."""
+    """A proximal point, a subgradient of penalty and constraint, and an error bound."""
 
     point: Twofold
     normal: Twofold
@@ -98,7 +99,7 @@ class _Step:
 def _certified(
     problem: Problem, step: _Step, sweep: tuple[Twofold, float], tolerance: float
 ) -> tuple[Solution | None, float]:
-    """Return the point of a step if it is close enough, and the length of a subgradient."""
+    """Return a solution if the point is close enough, and the norm of a subgradient."""
     gradient, floor = sweep
     residual = longest((gradient + step.normal).high)
     slack = step.astray * problem.astray_cost(step.sharpness)
@@ -129,7 +130,7 @@ class _Model:
         )
 
     def residual(self, point: Twofold) -> float:
-        """Return the approximate length of the model's subgradient at a point."""
+        """Return the approximate norm of the model's subgradient at a point."""
         moved = self._prox(self._pushed(point))
         return self.sharpness * float(np.linalg.norm((point - moved).high))
 
@@ -169,7 +170,7 @@ class _Model:
         return self.one_step(ahead)
 
     def _newton(self, ahead: Twofold, pushed: Twofold, gap: Array) -> Twofold | None:
-        """Repeat Newton steps while each halves the residual; return the last point."""
+        """Repeat Newton steps while each halves the residual, and return the last point."""
         constraint, hessian = self.objective.constraint, self.curvature.matrix
         if hessian is None:
             return None

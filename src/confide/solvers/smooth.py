@@ -1,10 +1,10 @@
 """Minimise a smooth, strongly convex objective to a certified distance.
 
-1. Newton steps on growing subsamples bring θ within their sampling error. Where there are
-   too many columns for a Hessian, quasi-Newton steps on one subsample do.
-2. The last subsample's Hessian, or the diagonal of that of all rows, becomes the metric of
-   a limited-memory quasi-Newton method on all rows (`descent`).
-3. The gradient certifies the distance: ‖θ − θ*‖ <= ‖∇F(θ)‖/Λ, rounding included.
+1. Newton steps on growing subsamples bring θ within their sampling error. If there are too
+   many columns for a Hessian, quasi-Newton steps on one subsample are taken instead.
+2. The Hessian of the last subsample, or the diagonal of that of all rows, becomes the
+   metric of a limited-memory quasi-Newton method on all rows (`descend`).
+3. The gradient certifies the distance: ‖θ − θ*‖ <= ‖∇F(θ)‖/Λ, including rounding errors.
 """
 
 from collections import deque
@@ -33,36 +33,38 @@ from confide.solvers.split_gradient import precise_gradient
 MOST_SWEEPS = 10_000
 FEWEST_PAIRS, MOST_PAIRS = 12, 50
 PAIRS_BYTES = 2**27
-"""Memory limit of the pairs beyond the smallest number."""
+"""The memory limit for L-BFGS pairs in bytes, beyond FEWEST_PAIRS."""
 WIDEST_HESSIAN = 1500
 WIDEST_CERTIFICATE = 80
 NEARBY = 0.01
-"""How near the minimiser of an easier loss must be known, in reaches of one record."""
+"""The tolerance for the minimiser of an easier loss, relative to the largest effect of one
+record on a minimiser."""
 MOST_TRIALS = 40
 MANY_TRIALS = 2
-"""After this many trials a line is halved until two slopes enclose where they vanish."""
+"""The number of trials after which a line search extrapolates two slopes or bisects."""
 MOST_STALLS = 500
 SPLIT_STALLS = 40
 MUCH_NEARER = 2e-11
 
 Metric: TypeAlias = Callable[[Array], Array]
-"""Solves H d = g for some approximation H of the Hessian."""
+"""A function that solves H d = g for some approximation H of the Hessian."""
 
 GradientAndError: TypeAlias = tuple[AnyArray, float]
-"""A gradient, and a bound on the length of its rounding error."""
+"""A gradient, and a bound on the norm of its rounding error."""
 
 Point: TypeAlias = AnyArray | Twofold
-"""Coefficients in doubles, or beyond."""
+"""Coefficients in double or double-double precision."""
 
 GradientFunction: TypeAlias = Callable[[Any], GradientAndError]
-"""Computes a gradient in some arithmetic."""
+"""A function that computes a gradient in some arithmetic."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoppingRule:
-    """How short a gradient must be. Unless it is ``certified``, rounding does not count.
+    """The largest norm ``length`` of a gradient at which a solver may stop.
 
-    ``certificate`` is what is known of the curvature beyond that of the ridge.
+    Rounding errors are ignored unless ``certified`` is true. ``certificate`` is a lower
+    bound on the curvature, if one better than the ridge is known.
     """
 
     length: float
@@ -70,7 +72,7 @@ class StoppingRule:
     certificate: CurvatureCertificate | None = None
 
     def look(self, problem: Problem) -> GradientFunction:
-        """Return gradients in the precision of the point."""
+        """Return a function that computes gradients in the precision of the point."""
 
         def plain(point: AnyArray) -> GradientAndError:
             gradient, mass = problem.gradient(point)
@@ -79,18 +81,18 @@ class StoppingRule:
         return plain
 
     def look_closely(self, problem: Problem) -> GradientFunction:
-        """Return gradients in the arithmetic that this length needs."""
+        """Return a function that computes gradients as precisely as the rule requires."""
         return lambda point: precise_gradient(problem, point, self.enough(problem, point))
 
     def enough(self, problem: Problem, point: "Point") -> float:
-        """Return how short a gradient must be here, by the ridge or by the curvature."""
+        """Return the required gradient norm at a point, from the ridge or the curvature."""
         if self.certificate is None or not self.certified:
             return self.length
         distance = self.length / problem.objective.strong_convexity
         return max(self.length, self.certificate.length(nearest(point), distance))
 
     def floor(self, problem: Problem, point: AnyArray, mass: float) -> float:
-        """Return what rounding can hide."""
+        """Return a bound on the rounding error of a gradient, or 0 if it is ignored."""
         return problem.rounding(point, mass) if self.certified else 0.0
 
 
@@ -103,7 +105,7 @@ class LbfgsMemory:
 
     @classmethod
     def of(cls, metric: Metric, dimension: int) -> "LbfgsMemory":
-        """Return a metric that nothing has corrected yet."""
+        """Return a memory without any pairs."""
         fitting = min(MOST_PAIRS, PAIRS_BYTES // (16 * dimension))
         return cls(metric, deque(maxlen=max(FEWEST_PAIRS, fitting)))
 
@@ -120,7 +122,7 @@ class LbfgsMemory:
         return -q
 
     def learn(self, step: Array, change: Array) -> None:
-        """Remember a step, unless its curvature is lost to rounding."""
+        """Store a step, unless its curvature is below the rounding error."""
         curvature = float(step @ change)
         if curvature > 1e-14 * float(np.linalg.norm(step) * np.linalg.norm(change)):
             self.pairs.append((step, change, curvature))
@@ -168,10 +170,10 @@ def descend(
 def _certified(
     problem: Problem, goal: StoppingRule, point: Point, sweep: tuple[float, float]
 ) -> Solution | None:
-    """Return a point if its gradient is short enough, by the ridge or by the curvature.
+    """Return a solution if the gradient is small enough, by the ridge or the curvature.
 
-    By the curvature it must be nearer than asked for, rounding aside: with another order of
-    addition the result is then practically the same point.
+    With the curvature, the distance without rounding errors must also be tiny relative to
+    the coefficients, so that another order of addition gives practically the same solution.
     """
     bound, floor = sweep
     convexity = problem.objective.strong_convexity
@@ -193,10 +195,10 @@ def _certified(
 
 
 def _patience(problem: Problem) -> int:
-    """Return the number of sweeps within which the gradient must halve.
+    """Return the number of passes in which the norm of the gradient must halve.
 
-    A Hessian as metric halves it in one or two unless rounding is in the way; a diagonal
-    has to learn first.
+    With a Hessian as metric, one or two passes are enough unless rounding errors dominate.
+    A diagonal metric must first be corrected by some steps.
     """
     return 3 if problem.objective.dimension <= WIDEST_HESSIAN else 20
 
@@ -204,7 +206,7 @@ def _patience(problem: Problem) -> int:
 def _with_split_gradient(
     problem: Problem, goal: StoppingRule, point: Point, found: tuple[float, float]
 ) -> tuple[float, float]:
-    """Return the gradient's length and rounding again, from more careful arithmetic."""
+    """Recompute the norm and the error of a gradient in higher precision, if that helps."""
     enough = goal.enough(problem, point)
     exact, error = precise_gradient(problem, point, enough)
     if longest(exact) + error <= enough:
@@ -219,14 +221,14 @@ def _last_step(
     point: Point,
     gradient: AnyArray,
 ) -> Solution | None:
-    """Try a step that promises to be the last one, and certify it at once."""
+    """Try a step that is expected to be the last, and certify it immediately."""
     trial = Twofold.of(point) + memory.direction(gradient)
     exact, error = precise_gradient(problem, trial, goal.enough(problem, trial))
     return _certified(problem, goal, trial, (longest(exact), error))
 
 
 def _rounded(problem: Problem, point: Point, bound: float) -> float:
-    """Add what it costs to round a point beyond doubles to doubles in the end."""
+    """Add the error of rounding a double-double point to doubles to a gradient bound."""
     if not isinstance(point, Twofold):
         return bound
     length = float(np.linalg.norm(point.high))
@@ -241,9 +243,9 @@ def advance(
     gradient: AnyArray,
     look: GradientFunction,
 ) -> tuple[Any, GradientAndError]:
-    """Take one quasi-Newton step; its length is found from gradients along it.
+    """Take one quasi-Newton step, whose length is found from gradients along it.
 
-    A gradient that rounding may hide says nothing about lengths: it is used unchanged.
+    The search ends at a gradient below its rounding error, which is no longer informative.
     """
     here = gradient.astype(np.float64)
     step = memory.direction(here)
@@ -286,14 +288,14 @@ def advance(
 
 
 def _crossing(one: tuple[float, float], other: tuple[float, float]) -> float:
-    """Return where a line through two slopes of one sign is 0."""
+    """Return the zero of a rising line through two slopes of equal sign, or NaN."""
     (start, low), (stop, high) = one, other
     rising = low * high > 0 and (high - low) * (stop - start) > 0
     return stop - high * (stop - start) / (high - low) if rising else np.nan
 
 
 def cholesky_metric(hessian: Array) -> Metric:
-    """Factor a Hessian; where rounding left it indefinite, lift its diagonal a little."""
+    """Factorise a Hessian, after increasing its diagonal if rounding made it indefinite."""
     lift = 0.0
     while True:
         try:
@@ -306,7 +308,7 @@ def cholesky_metric(hessian: Array) -> Metric:
 
 
 def diagonal_metric(problem: Problem, theta: Array) -> Metric:
-    """Take the diagonal of the Hessian alone."""
+    """Return the metric of the diagonal of the Hessian."""
     diagonal = problem.diagonal(theta)
     return lambda gradient: gradient / diagonal
 
@@ -328,9 +330,10 @@ def minimise_smooth(
     *,
     certify: bool = True,
 ) -> Solution:
-    """Return a point within ``tolerance`` of the minimiser of F over all of space.
+    """Return a point within ``tolerance`` of the unconstrained minimiser of F.
 
-    Without ``certify`` rounding is left out of account and a stall is good enough.
+    Without ``certify``, rounding errors are ignored, and the point at which progress stalls
+    is accepted.
     """
     objective = problem.objective
     if start is None and (easier := wider(objective.loss)) is not None:
@@ -356,13 +359,13 @@ def minimise_smooth(
 
 
 def _worth_a_hessian(problem: Problem, sample: int, *, hidden: bool) -> bool:
-    """Whether a Hessian of all rows saves more sweeps than it costs.
+    """Return whether a Hessian of all rows saves more passes than it costs.
 
-    A metric from a sample contracts the error by about √(p/sample) in every sweep; with a
-    Hessian of all rows three more sweeps are enough. It costs little next to reading rows
-    again from where they lie, or to a last gradient that certifies very many of them: where
-    the rounding of doubles hides what the ridge alone would certify (``hidden``), the
-    curvature of the rows often certifies it without one.
+    A metric from a sample contracts the error by about √(p/sample) in every pass. With a
+    Hessian of all rows, three more passes are enough. The Hessian is cheap compared with
+    reading rows from storage again, or with a last gradient in higher precision. If
+    rounding in doubles prevents a certificate from the ridge alone (``hidden``), the
+    curvature of the rows often gives one without such a gradient.
     """
     rows, dimension = problem.rows, problem.objective.dimension
     if hidden and is_logistic(problem.objective.loss) and dimension <= WIDEST_CERTIFICATE:
@@ -382,7 +385,7 @@ def _sharpen(
     sweep: GradientAndError,
     metric: Metric,
 ) -> tuple[Array, GradientAndError, Metric, CurvatureCertificate | None]:
-    """Take one step on all rows, then measure the Hessian where it leads."""
+    """Take one step on all rows, then compute the Hessian at the new point."""
     gradient, _ = sweep
     trial = theta - metric(gradient)
     ahead, mass, hessian = problem.gradient_and_hessian(trial)
@@ -397,10 +400,10 @@ def _sharpen(
 
 
 def _approach(problem: Problem) -> tuple[Array, Metric, int]:
-    """Newton's method on subsamples of growing size; ends with a metric for all rows.
+    """Return a point, a metric and a sample size, from Newton steps on growing subsamples.
 
-    A subsample's minimiser is off by a decrement of about p times its stride, so each
-    level stops as soon as its own decrement is small against that.
+    The sampling error of a subsample amounts to a Newton decrement of about p times its
+    stride, so each level stops when its own decrement is much smaller.
     """
     count, size = problem.rows.count, problem.objective.dimension
     theta, least = np.zeros(size), max(SMALLEST_SAMPLE, ROWS_PER_COLUMN * size)
@@ -420,7 +423,7 @@ def _approach(problem: Problem) -> tuple[Array, Metric, int]:
 def _newton(
     level: Problem, theta: Array, enough: float, dtype: Any
 ) -> tuple[Array, Metric]:
-    """Damped Newton steps until one of them promises less than ``enough``."""
+    """Take damped Newton steps until the decrement is at most ``enough``."""
     gradient, _, hessian = level.gradient_and_hessian(theta.astype(dtype))
     metric = cholesky_metric(hessian)
     for _ in range(MOST_NEWTON_STEPS):
@@ -448,7 +451,7 @@ def _newton(
 
 
 def _approach_without_hessian(problem: Problem) -> Array:
-    """Quasi-Newton steps on a subsample, as far as its sampling error goes."""
+    """Take quasi-Newton steps on a subsample, until its sampling error is reached."""
     size = problem.objective.dimension
     theta = np.zeros(size)
     stride = problem.rows.count // max(SMALLEST_SAMPLE, ROWS_PER_COLUMN * size)

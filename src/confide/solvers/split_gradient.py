@@ -1,11 +1,11 @@
-"""A gradient almost free of rounding, at the price of a few ordinary sweeps.
+"""A gradient with very small rounding errors, at the cost of a few ordinary passes.
 
-Features, coefficients and slopes are split into a leading part on a coarse grid and a
-small rest. Products of leading parts fit a double with room for their sums, so their inner
-products are exact in whatever order they are added; everything else is smaller by 2⁻²⁰.
-What is left is the rounding of one margin and one slope per row, or next to nothing where
-these have more digits than doubles. Where even that is too much for that many rows,
-`twofold_gradient` goes further.
+Features, coefficients and slopes are split into a leading part on a coarse grid and a small
+remainder. Products of leading parts have few bits, so that sums of them fit into doubles
+and are exact in any order of addition. All other terms are smaller by 2⁻²⁰. The error that
+is left is the rounding of one margin and one slope per row, or almost nothing if these are
+in double-double precision. If even that is too much for the number of rows,
+`twofold_gradient` is used instead.
 """
 
 import math
@@ -34,23 +34,23 @@ from confide.solvers.problem import Problem, slope_scale
 from confide.solvers.twofold_gradient import twofold_gradient, written_out
 
 LEADING_BITS = 20
-"""Leading bits: 2·20 for a product and 13 for a sum of 8192 of them fill a double."""
+"""Bits of a leading part: 2·20 for a product and 13 for a sum of 8192 fill a double."""
 
 FEW_ROWS = 1024
-"""Number of rows added up at once where the small parts of a sum lose too much."""
+"""The number of rows that are summed at once if small parts would be rounded too much."""
 
 Numbers: TypeAlias = Dense | Csr
 Pieces: TypeAlias = tuple[Numbers, Numbers, Numbers | None]
-"""Numbers, their leading parts and the rest, None if it is known to be zero."""
+"""Numeric columns, their leading parts and the remainders, None if known to be zero."""
 
 
 def precise_gradient(
     problem: Problem, theta: Array | Twofold, goal: float = math.inf
 ) -> tuple[Array, float]:
-    """Return ∇f(θ), rounded to doubles, and a bound on the length of its error.
+    """Return ∇f(θ), rounded to doubles, and a bound on the norm of its error.
 
-    Where slopes in doubles would cost more than half the ``goal``, or rows hold too many
-    entries for exact inner products, nothing is left to doubles.
+    Double-double precision is used if the rounding of slopes in doubles would exceed half
+    of ``goal``, or if rows have too many entries for exact inner products.
     """
     found, error = careful_gradient(problem, theta, goal)
     unit = float(np.finfo(np.float64).eps) / 2
@@ -60,7 +60,7 @@ def precise_gradient(
 def careful_gradient(
     problem: Problem, theta: Array | Twofold, goal: float
 ) -> tuple[Twofold, float]:
-    """Return what `precise_gradient` does before it is rounded."""
+    """Return the result of `precise_gradient` before it is rounded to doubles."""
     rows = problem.rows
     few = problem.sum_shape.entries <= MOST_ADDED and not written_out(rows)
     few = few and problem.objective.responses == 1
@@ -80,10 +80,10 @@ def careful_gradient(
 def split_gradient(
     problem: Problem, theta: Twofold, at_once: int | None = None, *, fine: bool = False
 ) -> tuple[Twofold, float]:
-    """Return ∇f(θ) and a bound on the length of its error.
+    """Return ∇f(θ) and a bound on the norm of its error.
 
-    Slopes are in doubles, or ``fine``, with more digits. ``at_once`` rows are added up at a
-    time; None takes the usual number.
+    Slopes are computed in doubles, or in double-double precision if ``fine`` is true.
+    ``at_once`` rows are summed at a time; None means the usual number.
     """
     objective, rows = problem.objective, problem.rows
     longest, steepest = objective.reach, objective.heaviest_slope
@@ -121,7 +121,7 @@ def split_gradient(
 
 
 def _slopes(loss: Loss, margin: Twofold, block: Block, *, fine: bool) -> Twofold:
-    """Return the slopes of rows times their weights."""
+    """Return the slopes of rows, multiplied by the weights of the rows."""
     if not fine:
         return Twofold.of(block.weigh(loss.slope(margin.high, block.target)))
     slope = loss.twofold_slope(margin, block.target)
@@ -129,7 +129,7 @@ def _slopes(loss: Loss, margin: Twofold, block: Block, *, fine: bool) -> Twofold
 
 
 def _sum_over_columns(layout: Matrix, numbers: AnyArray, cells: list[AnyArray]) -> AnyArray:
-    """Return sums over rows from those of numbers and of cells, in the extended format."""
+    """Combine sums over numeric columns and over cells, in extended precision."""
     total = np.empty(layout.shape[1], np.longdouble)
     total[layout.places] = numbers
     for group, counts in zip(layout.groups, cells, strict=True):
@@ -143,10 +143,10 @@ def _wide(values: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class _Point:
-    """Coefficients split in two; those of categories are added up beforehand.
+    """Coefficients in two parts; those of categories are summed for each cell beforehand.
 
-    ``known`` holds such sums, and the intercept's share, in two parts: the leading ones,
-    of twice as many bits, lie on one grid and add up without error.
+    ``known`` holds these sums and the contribution of the intercept, in two parts. Leading
+    parts have twice as many bits and lie on a common grid, so they are added without error.
     """
 
     slopes: Array
@@ -169,7 +169,7 @@ class _Point:
         return cls(slopes, coarse, fine, tuple(_on_one_grid(known)))
 
     def margin(self, pieces: Pieces, groups: tuple[CodedGroup, ...]) -> Twofold:
-        """Return ⟨x, θ⟩ with the intercept."""
+        """Return ⟨x, θ⟩, including the intercept."""
         _, lead, rest = pieces
         total = lead @ self.coarse
         small = lead @ self.fine
@@ -200,12 +200,12 @@ def _on_one_grid(known: list[AnyArray]) -> Iterator[tuple[Array, Array]]:
 
 
 def _split(numbers: Numbers, longest: float) -> Pieces:
-    """Return numbers, their leading parts and the rest."""
+    """Return numeric columns, their leading parts and the remainders."""
     return numbers, *numbers.split(lambda values: _leading(values, longest))
 
 
 def _weighted_sum(pieces: Pieces, strong: Array, weak: Array) -> AnyArray:
-    """Return Σ wᵢxᵢ for weights in two parts."""
+    """Return Σ wᵢxᵢ for weights that are given in two parts."""
     numbers, lead, rest = pieces
     if rest is None:
         both = numbers.weighted_sum(np.column_stack((strong, weak)))
@@ -215,7 +215,7 @@ def _weighted_sum(pieces: Pieces, strong: Array, weak: Array) -> AnyArray:
 
 
 def _leading(values: Array, largest: float, bits: int = LEADING_BITS) -> Array:
-    """Round to a grid of 2⁻²⁰ of the largest magnitude, by adding and taking away."""
+    """Round to a grid of 2^−bits of ``largest``, by adding and subtracting a constant."""
     if largest == 0:
         return np.zeros_like(values)
     grid = 2.0 ** (np.ceil(np.log2(largest)) - bits)
@@ -225,12 +225,12 @@ def _leading(values: Array, largest: float, bits: int = LEADING_BITS) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class _Rounding:
-    """What roundings cost: of a slope, of a margin, of the small parts of a sum.
+    """Relative rounding errors of slopes, of margins, and of the small parts of sums.
 
-    ``margin`` counts against margins as they are, ``inner`` against what they may be.
+    ``margin`` is relative to the actual margins, and ``inner`` to the bound on margins.
 
-    Every entry of a rest is at most 2⁻²⁰ of the largest magnitude, so as a vector it is at
-    most √k times that, where a row holds k entries. The proof is
+    Every entry of a remainder is at most 2⁻²⁰ of the largest magnitude, so the norm of the
+    remainder of a row with k entries is at most √k times that. The proof is in
     docs/proofs/finite-precision.md, split-gradient.
     """
 
@@ -243,7 +243,7 @@ class _Rounding:
     def of(
         cls, problem: Problem, at_once: int | None = None, *, fine: bool = False
     ) -> "_Rounding":
-        """Return them for sums of the problem's shape, or of fewer rows ``at_once``."""
+        """Return the errors for sums of the problem's shape, ``at_once`` rows at a time."""
         shape, layout = problem.sum_shape, problem.rows.layout
         added = at_once or shape.rows_added
         depth = shape.depth + addition_depth(-(-shape.rows_added // added))
@@ -261,12 +261,12 @@ class _Rounding:
         return cls(slope + weighing, 0.0, inner + margin, outer)
 
     def slopes(self, problem: Problem) -> float:
-        """Return what computing the slopes costs, and nothing else."""
+        """Return the part of the gradient's error that is due to the slopes."""
         objective = problem.objective
         return self.slope * slope_scale(objective) * problem.rows.count * objective.row_norm
 
     def of_gradient(self, problem: Problem, theta: Array, margins: float) -> float:
-        """Bound the error; ``margins`` is the sum of |⟨x, θ⟩| over the rows."""
+        """Bound the error of a gradient; ``margins`` is the sum of |⟨x, θ⟩| over rows."""
         objective, count = problem.objective, problem.rows.count
         length = float(np.linalg.norm(theta))
         curvature = curvature_bound(objective.loss, objective.public)

@@ -1,9 +1,9 @@
-"""A gradient in more than double precision, practically exact for a billion rows.
+"""A gradient in double-double precision, practically exact for a billion rows.
 
-Features, coefficients and slopes are cut into parts on ever finer grids. Products of parts
-fit a double with room for their sums, so these are exact in whatever order they are added,
-and what is left is smaller by 2⁻⁴⁰ and more. Sums over rows are carried as two doubles. The
-proof is docs/proofs/finite-precision.md, twofold-gradient.
+Features, coefficients and slopes are split into parts on increasingly fine grids. Products
+of parts have few bits, so that sums of them fit into doubles and are exact in any order of
+addition. All other terms are smaller by at least 2⁻⁴⁰. Sums over rows are accumulated in
+double-double precision. The proof is in docs/proofs/finite-precision.md, twofold-gradient.
 """
 
 import math
@@ -27,9 +27,9 @@ from confide.objectives.twofold import TWOFOLD_UNIT, Twofold, two_sum
 from confide.solvers.problem import UNIT, Problem, slope_scale
 
 ROWS_PER_PIECE = 4096
-"""Largest number of rows that are added up at once."""
+"""The largest number of rows that are summed at once."""
 CELLS_PER_PIECE = 128
-"""Number of cells of a table of categories that are added up at once."""
+"""The number of cells of a table of categories that are summed at once."""
 DOUBLE_BITS = 53
 MOST_LEADING_BITS = 20
 
@@ -37,7 +37,7 @@ Numbers: TypeAlias = Dense | Csr
 
 
 def twofold_gradient(problem: Problem, theta: Array | Twofold) -> tuple[Twofold, float]:
-    """Return ∇f(θ) and a bound on the length of its error."""
+    """Return ∇f(θ) and a bound on the norm of its error."""
     objective, rows = problem.objective, problem.rows
     loss = objective.loss
     grids = Grids.of(problem)
@@ -88,7 +88,7 @@ def twofold_gradient(problem: Problem, theta: Array | Twofold) -> tuple[Twofold,
 
 
 def _slopes(loss: Loss, margins: list[Twofold], target: AnyArray) -> Iterable[Twofold]:
-    """Return the slopes of rows, for every coordinate of their scores."""
+    """Return the slopes of rows, one array for each coordinate of the scores."""
     if len(margins) == 1:
         return (loss.twofold_slope(margins[0], target),)
     together = Twofold(
@@ -100,7 +100,7 @@ def _slopes(loss: Loss, margins: list[Twofold], target: AnyArray) -> Iterable[Tw
 
 
 def _column(layout: Matrix, height: float, sums: Partial, grids: "Grids") -> Twofold:
-    """Return Σ wᵢxᵢ with the constant column, from the sums over rows."""
+    """Return Σ wᵢxᵢ, including the constant column, from the sums over rows."""
     last, total, *cells = sums
     if cells:
         total = _over_columns(layout, total, cells, grids)
@@ -111,13 +111,13 @@ def _column(layout: Matrix, height: float, sums: Partial, grids: "Grids") -> Two
 
 
 def written_out(rows: Rows) -> bool:
-    """Whether rows are shortened codes: these have to be written out to be cut."""
+    """Return whether rows are rescaled codes, which must be expanded for splitting."""
     return rows.shortened and not rows.layout.scalable
 
 
 @dataclass(frozen=True, slots=True)
 class Grids:
-    """How numbers are cut: bits of a part, and what no entry or slope exceeds."""
+    """Grids for splitting numbers: bits of a part, and bounds on entries and slopes."""
 
     bits: int
     longest: float
@@ -125,13 +125,13 @@ class Grids:
 
     @classmethod
     def of(cls, problem: Problem) -> "Grids":
-        """Return the rounding costs for the rows of a problem."""
+        """Return the grids for the rows of a problem."""
         objective = problem.objective
         bits = leading_bits(problem.sum_shape.entries)
         return cls(bits, objective.reach, objective.heaviest_slope)
 
     def of_rows(self, numbers: Numbers) -> list[Numbers]:
-        """Return four parts of every entry; fewer where the others are known to be 0."""
+        """Split every entry into four parts, or fewer if the others are known to be 0."""
         parts: list[Numbers] = []
         left: Numbers | None = numbers
         for power in range(3):
@@ -143,15 +143,15 @@ class Grids:
         return parts if left is None else [*parts, left]
 
     def of_slopes(self, slope: Twofold) -> list[Array]:
-        """Return three parts of every slope."""
+        """Split every slope into three parts."""
         return self.cut(slope, self.steepest, 3)
 
     def of_point(self, theta: Twofold) -> list[Array]:
-        """Return four parts of every coefficient."""
+        """Split every coefficient into four parts."""
         return self.cut(theta, float(np.abs(theta.high).max(initial=0.0)), 4)
 
     def cut(self, value: Twofold, largest: float, count: int) -> list[Array]:
-        """Return numbers, none above the largest, as a sum of this many parts."""
+        """Split numbers of size at most ``largest`` into ``count`` parts."""
         parts, high, low = [], value.high, value.low
         for power in range(count - 1):
             lead = on_grid(high, self._grid(largest, power))
@@ -169,20 +169,20 @@ class Grids:
 
 
 def leading_bits(entries: int) -> int:
-    """Return how many bits parts may have for sums of this many products to be exact."""
+    """Return the number of bits of a part for which sums of products are exact."""
     terms = max(entries, ROWS_PER_PIECE)
     room = DOUBLE_BITS - (terms - 1).bit_length()
     return min(MOST_LEADING_BITS, room // 2)
 
 
 def on_grid(values: Array, grid: float) -> Array:
-    """Round to multiples of a power of two, by adding and taking away."""
+    """Round to multiples of a power of two, by adding and subtracting a large number."""
     anchor = 1.5 * 2.0**52 * grid
     return (values + anchor) - anchor
 
 
 def weighted_sum(parts: Sequence[Numbers], weights: Sequence[Array]) -> Twofold:
-    """Return Σ wᵢxᵢ from the parts of both: those of the first two orders are exact."""
+    """Return Σ wᵢxᵢ from the parts of both; products of the first two orders are exact."""
     sums = [part.weighted_sum(np.column_stack(weights)) for part in parts]
     total = Twofold.of(sums[0][:, 0])
     total = total + sums[0][:, 1]
@@ -203,7 +203,7 @@ def _add_up(sums: Iterable[Any]) -> Twofold:
 def _over_columns(
     layout: Matrix, numbers: Twofold, cells: list[Twofold], grids: Grids
 ) -> Twofold:
-    """Return sums over rows from those of numbers and of cells."""
+    """Combine sums over numeric columns and over cells."""
     high, low = np.zeros((2, layout.shape[1]))
     high[layout.places], low[layout.places] = numbers.high, numbers.low
     for group, counts in zip(layout.groups, cells, strict=True):
@@ -213,7 +213,7 @@ def _over_columns(
 
 
 def _table_sum(group: CodedGroup, counts: Twofold, grids: Grids) -> Twofold:
-    """Return Σ over cells of their counts times what they mean, some cells at a time."""
+    """Return the sum of the rows of a table of categories, weighted by ``counts``."""
     table = as_matrix(group.table)
     total = Twofold.of(np.zeros(table.shape[1]))
     for start in range(0, table.shape[0], CELLS_PER_PIECE):
@@ -229,10 +229,10 @@ def _table_sum(group: CodedGroup, counts: Twofold, grids: Grids) -> Twofold:
 
 @dataclass(frozen=True, slots=True)
 class _Point:
-    """Coefficients in parts; those of categories are added up beforehand.
+    """Coefficients in parts; those of categories are summed for each cell beforehand.
 
-    ``known`` holds such sums, and the intercept's share, in two parts: the leading ones
-    lie on one grid and add up without error.
+    ``known`` holds these sums and the contribution of the intercept, in two parts. Leading
+    parts lie on a common grid, so they are added without error.
     """
 
     parts: list[Array]
@@ -263,7 +263,7 @@ class _Point:
         return cls(chosen, tuple(zip(leads, rests, strict=True)))
 
     def margin(self, parts: Sequence[Numbers], groups: tuple[CodedGroup, ...]) -> Twofold:
-        """Return ⟨x, θ⟩ with the intercept."""
+        """Return ⟨x, θ⟩, including the intercept."""
         known, tails = self._known(groups)
         found = _margin(parts, self.parts) + known
         return Twofold(found.high, found.low + tails)
@@ -279,7 +279,7 @@ class _Point:
 
 
 def _margin(parts: Sequence[Numbers], theta: Sequence[Array]) -> Twofold:
-    """Return ⟨x, θ⟩ from the parts of both: those of the first two orders are exact."""
+    """Return ⟨x, θ⟩ from the parts of both; products of the first two orders are exact."""
     orders = np.column_stack(theta)
     products = [np.ascontiguousarray((part @ orders).T) for part in parts]
     high, low = two_sum(products[0][0], products[0][1])
@@ -294,7 +294,7 @@ def _margin(parts: Sequence[Numbers], theta: Sequence[Array]) -> Twofold:
 
 @dataclass(frozen=True, slots=True)
 class Rounding:
-    """Rounding costs for rows with at most a given number of entries."""
+    """Relative rounding errors for rows with at most a given number of entries."""
 
     objective: Objective
     slope: float
@@ -303,7 +303,7 @@ class Rounding:
 
     @classmethod
     def of(cls, objective: Objective, entries: int, *, coded: bool) -> "Rounding":
-        """Count the roundings; ``coded`` is whether rows hold categories as cells."""
+        """Compute the errors; ``coded`` tells whether rows store categories as cells."""
         bits, root = leading_bits(entries), math.sqrt(entries)
         second, third = 2.0 ** (-2 * bits), 2.0 ** (-3 * bits)
         slope, margin = objective.loss.twofold_error
@@ -319,7 +319,7 @@ class Rounding:
         )
 
     def of_gradient(self, count: int, length: float, linear: float, ridge: float) -> float:
-        """Bound the error, given the number of rows and the size of all terms."""
+        """Bound the error of a gradient, from the number of rows and the norms of terms."""
         objective = self.objective
         curvature = curvature_bound(objective.loss, objective.public)
         weighing = 2 * TWOFOLD_UNIT if objective.weighted else 0.0
@@ -334,4 +334,4 @@ class Rounding:
 
 
 CARRIED = 2.0**14
-"""Longest chain of additions of twofold numbers."""
+"""The length of the longest chain of double-double additions."""

@@ -1,6 +1,6 @@
-"""Studies: the tables and figures of papers, computed again; see docs/studies.md.
+"""Studies: recomputed tables and figures of papers; see docs/studies.md.
 
-Every module of studies is imported here, which registers what it declares.
+Every module of studies is imported here, which registers its studies.
 """
 
 import confide.studies.admm.figures

@@ -1,7 +1,7 @@
-"""Contract suites: run them on a loss, noise, mechanism or column kind of your own.
+"""Contract checks, to run on losses, noises, mechanisms and columns of your own.
 
-Each raises an AssertionError that says which promise was broken and where. They draw
-their points from a fixed seed, so an answer never changes from run to run.
+Each check raises an AssertionError that states which property of the contract fails, and
+where. Test points are drawn from a fixed seed, so that results never change.
 """
 
 from confide.testing.columns import check_column

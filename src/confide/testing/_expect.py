@@ -1,4 +1,4 @@
-"""How a contract suite complains, and what mechanisms and selectors promise alike."""
+"""Assertions of contract checks, and checks that mechanisms and selectors share."""
 
 import re
 from collections.abc import Sequence
@@ -12,14 +12,14 @@ from confide.privacy import Approx, Budget, Pure, Zcdp
 
 
 def expect(holds: Any, promise: str, *, at: Any = None) -> None:
-    """Raise an AssertionError that quotes the broken promise, and where it broke."""
+    """Raise an AssertionError with the text of a property that does not hold."""
     if not np.all(holds):
         where = "" if at is None else f" (broken at {at!r})"
         raise AssertionError(promise + where)
 
 
 def first_failure(holds: Any, **places: Any) -> dict[str, float] | None:
-    """Return the coordinates of the first point where something does not hold."""
+    """Return the coordinates of the first point where a condition does not hold."""
     failures = np.flatnonzero(~np.asarray(holds))
     if failures.size == 0:
         return None
@@ -36,7 +36,7 @@ THEOREM = re.compile(r"[a-z0-9-]+\.md#[a-z0-9-]+")
 
 
 def check_configuration(part: Any, what: str) -> None:
-    """Assert that a part has a name, names theorems, and cannot be changed."""
+    """Assert that a component has a name, names of theorems, and cannot be changed."""
     expect(bool(part.name), f"{what} must have a name")
     expect(
         all(THEOREM.fullmatch(theorem) for theorem in part.theorems),
@@ -47,7 +47,7 @@ def check_configuration(part: Any, what: str) -> None:
 
 
 def check_frozen(part: Any, what: str) -> None:
-    """Assert that a part is a frozen dataclass and can be a key."""
+    """Assert that a component is a frozen dataclass and hashable."""
     expect(is_dataclass(part), f"{what} must be a frozen dataclass")
     hash(part)
     for field in fields(part):
@@ -59,7 +59,7 @@ def check_frozen(part: Any, what: str) -> None:
 
 
 def check_events(budget: Budget, events: Sequence[Event]) -> None:
-    """Compare the cost of the events with the budget: exactly, where that is possible."""
+    """Assert that the events cost the budget: exactly, if that can be computed."""
     match budget:
         case Pure(epsilon=epsilon):
             pure = as_pure(events)

@@ -32,19 +32,19 @@ def check_column(column: Column, values: Sequence[Any]) -> None:
     Parameters
     ----------
     column : Column
-        A column of a kind of your own, registered in `confide.data.COLUMNS`.
+        The column to check, of a kind that is registered in `confide.data.COLUMNS`.
     values : sequence
-        Values that a table may hold: at least two different ones, none of them missing. As
-        text they must mean the same.
+        Values that a table may hold: at least two different ones, and none missing. They
+        must have the same meaning when they are written as text.
 
     Raises
     ------
     AssertionError
-        If a promise is broken; the message says which one, and where.
+        If a property of the contract fails; the message states which one, and where.
 
     Examples
     --------
-    No error means that every promise holds:
+    No error means that the contract is satisfied:
 
     >>> from confide.data import Number
     >>> from confide.testing import check_column
@@ -52,7 +52,7 @@ def check_column(column: Column, values: Sequence[Any]) -> None:
     """
     expect(
         COLUMNS.get(column.kind) is type(column),
-        "a kind must be registered under the name that its columns have as their kind",
+        "a kind must be registered under the name in the attribute kind of its columns",
         at=column.kind,
     )
     check_frozen(column, "a column")
@@ -93,7 +93,7 @@ def _check_section(column: Column) -> None:
     needed = [f.name for f in fields(type(column)) if f.default is MISSING]  # type: ignore[arg-type]
     expect(
         {*needed} - {"name"} <= {*column.examples},
-        "examples must hold a value for every field that must be given",
+        "examples must hold a value for every required field",
         at=needed,
     )
     if len(needed) > 1:
@@ -111,7 +111,7 @@ def _check_template(column: Column) -> None:
         text = schema_template(path)
     expect(
         column.hint and column.hint in text and "\n" not in column.hint,
-        "hint must be the line that a template has about the kind",
+        "hint must be a single line, which a template shows for the kind",
         at=column.hint,
     )
 
@@ -120,23 +120,23 @@ def _check_features(column: Column) -> None:
     names = column.features
     expect(
         names and len({*names}) == len(names) and all(map(str.strip, names)),
-        "features must have different names, one at least",
+        "features must have different names, and there must be at least one",
         at=names,
     )
     expect(
         all(column.name in name for name in names),
-        "the name of a feature must hold that of its column",
+        "the name of a feature must contain the name of its column",
         at=names,
     )
     expect(
         column.coded or len(names) == 1,
-        "a column that is not coded must become one number",
+        "a column that is not coded must have exactly one feature",
         at=names,
     )
     lower, upper = column.ends
     expect(
         -math.inf < lower < upper < math.inf,
-        "ends must be two finite numbers, the lower one first",
+        "ends must be two finite numbers in ascending order",
         at=column.ends,
     )
     factors, origin = column.units()
@@ -148,11 +148,11 @@ def _check_features(column: Column) -> None:
         "units must be a positive factor for every feature, and a finite origin",
         at=(factors, origin),
     )
-    expect(bool(column.per), "per must say what coefficients are per")
+    expect(bool(column.per), "per must name the unit of change of the coefficients")
 
 
 def _check_reading(column: Column, values: Sequence[Any]) -> None:
-    """Check that every value is read by itself, whatever the other rows hold."""
+    """Check that every value is read independently of the values in other rows."""
     whole = _read(column, values)
     expect(whole.shape == (len(values),), "read must return a number for every value")
     expect(
@@ -166,13 +166,13 @@ def _check_reading(column: Column, values: Sequence[Any]) -> None:
     for found in (turned, alone, beside):
         expect(
             np.array_equal(whole, found),
-            "a value must be read as the same number whatever the other rows hold",
+            "a value must be read as the same number, whatever the other rows hold",
             at=(whole, found),
         )
     if column.coded:
         expect(
             (whole == np.floor(whole)) & (whole >= -1) & (whole < len(column.features)),
-            "a coded column must be read as positions of features, −1 for none",
+            "a coded column must be read as indices of features, or −1 for none",
             at=whole,
         )
     else:
@@ -198,32 +198,34 @@ def _check_missing(column: Any, values: Sequence[Any]) -> None:
             at=(absent, code),
         )
         row = _schema(_lenient(column)).encode(_frame(column, [values[0], absent]))[1]
-        expect(not row.any(), "a missing value must become zeros, the middle", at=row)
+        expect(not row.any(), "a missing value must be encoded as zeros", at=row)
     strict = _schema(replace(column, missing="refuse"))
     try:
         strict.encode(_frame(column, [values[0], None]))
     except InvalidData:
         return
-    raise AssertionError('missing = "refuse" must refuse a table with a missing value')
+    raise AssertionError('missing = "refuse" must reject a table with a missing value')
 
 
 def _check_range(column: Column, values: Sequence[Any]) -> None:
-    """Check that no row is longer than 1, whatever it holds."""
+    """Check that encoded rows have a length of at most 1."""
     schema = _schema(column)
     frame = _frame(column, values)
     matrix = schema.encode(frame)
     expect(
         matrix.shape == (len(values), len(column.features)),
-        "a column must become as many numbers as it has features",
+        "a column must be encoded as one number per feature",
         at=matrix.shape,
     )
-    expect(np.abs(matrix) <= 1, "what a value becomes must lie in [−1, 1]", at=matrix)
+    expect(np.abs(matrix) <= 1, "encoded values must lie in [−1, 1]", at=matrix)
     lengths = np.linalg.norm(schema.design(frame), axis=1)
-    expect(lengths <= 1, "no row may be longer than 1", at=float(lengths.max()))
+    expect(
+        lengths <= 1, "no encoded row may have a length above 1", at=float(lengths.max())
+    )
     if column.coded:
         expect(
             matrix.sum(axis=1) == (_read(column, values) >= 0),
-            "a value must set the one indicator that it is read as",
+            "a value must set only the indicator of the level as which it is read",
             at=matrix,
         )
         return
@@ -231,13 +233,13 @@ def _check_range(column: Column, values: Sequence[Any]) -> None:
     place = (_read(column, values) - (lower + upper) / 2) / ((upper - lower) / 2)
     expect(
         np.abs(matrix[:, 0] - np.clip(place, -1, 1)) <= ROUNDING,
-        "a number must become its place between the ends",
+        "a number must be encoded as its position between the ends",
         at=matrix[:, 0],
     )
 
 
 def _check_text(column: Column, values: Sequence[Any]) -> None:
-    """Compare with the same table in a file of text."""
+    """Check that the same table in a text file is encoded in the same way."""
     schema = _schema(column)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "table.csv")
@@ -251,7 +253,7 @@ def _check_text(column: Column, values: Sequence[Any]) -> None:
             raise AssertionError(f"values must be readable as text: {error}") from None
     expect(
         np.array_equal(read, schema.encode(_frame(column, values))),
-        "a value must mean the same as text in a file; is dtype right?",
+        "a value must mean the same as text in a file: check dtype",
         at=column.dtype,
     )
 
@@ -262,22 +264,26 @@ def _check_faults(column: Column, values: Sequence[Any]) -> None:
     for name in ("unreadable", "outside", "undeclared"):
         expect(
             getattr(found, name).shape == known.shape,
-            f"faults must say of every value whether it is {name}",
+            f"faults must state for every value whether it is {name}",
         )
-    expect(~found.unreadable, "faults must not call unreadable what is read", at=values)
+    expect(
+        ~found.unreadable,
+        "faults must not mark values as unreadable that can be read",
+        at=values,
+    )
     numbers, (lower, upper) = _read(column, values), column.ends
     beyond = (numbers < lower) | (numbers > upper)
     expect(
         found.undeclared == _undeclared(column, values)
         if column.coded
         else found.outside == beyond,
-        "faults must name exactly what lies outside the range, or is no level",
+        "faults must mark exactly the values outside the range, or outside the levels",
         at=found,
     )
     strange = column.faults(pd.Index([values[0], Nonsense()], dtype=object))
     expect(
         (strange.unreadable | strange.undeclared).tolist() == [False, True],
-        "faults must name what cannot be read, and only that, and refuse nothing",
+        "faults must mark the values that cannot be read, only those, and raise no error",
         at=strange,
     )
 
@@ -292,23 +298,23 @@ def _check_possible(column: Column) -> None:
     if column.coded:
         expect(
             possible == column.levels and len(column.features) - len(possible) in (0, 1),
-            "the possible values of a coded column must be its levels, each with a feature "
-            "and perhaps a last one for others",
+            "the possible values of a coded column must be its levels, with one feature "
+            "each and at most one more for other values",
             at=possible,
         )
     if possible:
         codes = _read(column, possible)
         expect(
             len(np.unique(codes)) == len(possible) and not np.isnan(codes).any(),
-            "every possible value must be read as a number of its own",
+            "every possible value must be read as a different number",
             at=codes,
         )
 
 
 def _check_lines(column: Column) -> None:
-    """Check that what is shown says of every row what the coefficients say of it."""
+    """Check that the displayed lines agree with the coefficients for every row."""
     lines, count = column.lines(), len(column.features)
-    # A reference, whose weight in the baseline is 1, has no line: it is the intercept's.
+    # A reference level, with weight 1 in the baseline, has no line: it is the intercept.
     alone = count > 1 and column.coded
     shown = [k for k in range(count) if not alone or column.baseline[k] != 1]
     expect(
@@ -321,7 +327,7 @@ def _check_lines(column: Column) -> None:
     if alone:
         expect(
             abs(column.baseline.sum() - 1) <= ROUNDING and column.baseline.min() >= 0,
-            "what levels are compared with must have weights that add up to 1",
+            "the weights of the baseline must be non-negative and add up to 1",
             at=column.baseline,
         )
     told = lines.dense() + lines.intercept
@@ -333,7 +339,7 @@ def _check_lines(column: Column) -> None:
     count = len(shown)
     expect(
         np.abs(told[count:]) <= ROUNDING,
-        "a line without a feature and the intercept must add up to nothing",
+        "a line without a feature and the intercept must add up to 0",
         at=told,
     )
 
@@ -343,7 +349,7 @@ def _check_statistics(column: Column) -> None:
     mean, covariance = column.moments()
     expect(
         mean.shape == (count,) and covariance.shape == (count, count),
-        "moments must be those of the features",
+        "moments must have one entry, and one row and column, per feature",
         at=(mean.shape, covariance.shape),
     )
     second = np.diag(covariance) + mean**2
@@ -351,12 +357,12 @@ def _check_statistics(column: Column) -> None:
         np.array_equal(covariance, covariance.T)
         and np.linalg.eigvalsh(covariance).min() >= -ROUNDING
         and second.sum() <= 1 + ROUNDING,
-        "moments must be possible for features in [−1, 1] with rows of length at most 1",
+        "moments must be attainable by features whose rows have a length of at most 1",
         at=(mean, covariance),
     )
     expect(
         np.abs(column.mean_squares() - second) <= ROUNDING,
-        "mean squares must be those of the moments",
+        "mean squares must agree with the moments",
         at=(column.mean_squares(), second),
     )
     shares, typical = column.shares, column.typical_ends
@@ -364,7 +370,7 @@ def _check_statistics(column: Column) -> None:
     expect(
         shares is None
         or (len(shares) == possible and min(shares) >= 0 and sum(shares) <= 1 + ROUNDING),
-        "there must be a share for every possible value, together at most 1",
+        "there must be one share per possible value, and they must add up to at most 1",
         at=shares,
     )
     expect(
@@ -376,6 +382,6 @@ def _check_statistics(column: Column) -> None:
     expect(
         centres.shape == (count if column.coded else PARTS, count)
         and (np.linalg.norm(centres, axis=1) <= HEIGHT * (1 + ROUNDING)).all(),
-        "centres must be points of the features at their height",
+        "centres must be points in the space of features, at most as long as the height",
         at=centres,
     )

@@ -1,7 +1,7 @@
-"""The contract of a loss: its constants bound what its functions do.
+"""The contract of a loss: its constants are bounds on its functions.
 
-Every check is exact for convex functions: a difference quotient of the value lies between
-the slopes at its ends, kink or no kink, so no derivative has to be guessed.
+The checks are exact for convex functions: a difference quotient of the value lies between
+the slopes at its ends, even at kinks, so no numerical derivative is needed.
 """
 
 import math
@@ -26,19 +26,20 @@ def check_loss(loss: Loss, public: PublicBounds) -> None:
     Parameters
     ----------
     loss : Loss
-        A loss of your own.
+        The loss to check.
     public : PublicBounds
-        The bounds under which its constants are asked for. Labels are ±1 for "signs", a
-        grid of [−B, B] for "numbers" and whole numbers up to B for "counts".
+        The bounds for which its constants are checked. Labels are ±1 for "signs", a grid on
+        [−B, B] for "numbers", and whole numbers up to B for "counts", where B is the bound
+        on the target.
 
     Raises
     ------
     AssertionError
-        If a promise is broken; the message says which one, and where.
+        If a property of the contract fails; the message states which one, and where.
 
     Examples
     --------
-    No error means that every promise holds:
+    No error means that the contract is satisfied:
 
     >>> from confide.objectives import Logistic, PublicBounds
     >>> from confide.testing import check_loss
@@ -70,9 +71,9 @@ def _labels(loss: Loss, public: PublicBounds) -> Array:
 
 
 def _margins(public: PublicBounds) -> Array:
-    """Return margins inside the public bound: a grid with its points moved at random.
+    """Return margins within the public bound: a grid with randomly shifted points.
 
-    They keep a step's distance from the bound, so that difference quotients stay inside.
+    All margins are at least one step within the bound, as difference quotients require.
     """
     reach = min(public.margin_bound, WIDEST_MARGIN) - STEP
     spacing = 2 * reach / MARGINS
@@ -119,7 +120,7 @@ def _check_slope(loss: Loss, eta: Array, y: Array, public: PublicBounds) -> None
     steepest = loss.slope_bound(public)
     expect(
         0 < steepest < math.inf,
-        "slope_bound must be positive and finite under these public bounds, or raise "
+        "slope_bound must be positive and finite for these public bounds, or raise "
         "MissingPublicBound",
         at=steepest,
     )
@@ -137,7 +138,7 @@ def _check_slope(loss: Loss, eta: Array, y: Array, public: PublicBounds) -> None
         one_sign = slope.min() >= 0 or slope.max() <= 0
         expect(
             one_sign,
-            "a monotone loss must keep the sign of its slope for a fixed label",
+            "the slope of a monotone loss must not change its sign for a fixed label",
             at={"label": float(y[0]), "from": slope.min(), "to": slope.max()},
         )
 
@@ -161,7 +162,7 @@ def _check_curvature(loss: Loss, eta: Array, y: Array, public: PublicBounds) -> 
     allowed = 0 if loss.smooth else 0.01 * len(eta)
     expect(
         wrong.sum() <= allowed,
-        "the curvature must be the derivative of the slope where both are regular",
+        "the curvature must be the derivative of the slope where it is continuous",
         at=first_failure(~wrong, margin=eta, label=y, curvature=curvature),
     )
     bound = curvature_bound(loss, public)
@@ -189,7 +190,7 @@ def _check_curvature(loss: Loss, eta: Array, y: Array, public: PublicBounds) -> 
 
 
 def _check_inverse(loss: Loss, eta: Array, label: float, public: PublicBounds) -> None:
-    """Check that the slopes just left and right of a margin enclose the one asked for."""
+    """Check that the slopes on both sides of a margin enclose the requested slope."""
     steepest = loss.slope_bound(public)
     asked = np.append(np.linspace(-1.1 * steepest, 1.1 * steepest, 221), 0.0)
     y = np.full_like(asked, label)
@@ -203,7 +204,7 @@ def _check_inverse(loss: Loss, eta: Array, label: float, public: PublicBounds) -
     inverted = ~finite | ((lower <= asked + rounding) & (asked <= upper + rounding))
     expect(
         inverted,
-        "inverse_slope must return a margin where the slope has the value asked for",
+        "inverse_slope must return a margin where the slope has the requested value",
         at=first_failure(inverted, slope=asked, label=y, margin=margin),
     )
     slopes = loss.slope(eta, np.full_like(eta, label))
@@ -227,8 +228,8 @@ def _check_curvature_of_slope(loss: Loss, public: PublicBounds) -> None:
     )
     expect(
         heights <= bound * (1 + 1e-12),
-        "curvature_bound must be at least max_curvature everywhere: is "
-        "slope_of_peak_curvature right?",
+        "curvature_bound must be at least max_curvature everywhere: check "
+        "slope_of_peak_curvature",
         at=first_failure(heights <= bound * (1 + 1e-12), slope=slopes, height=heights),
     )
     if loss.monotone:
@@ -247,7 +248,7 @@ def _check_precision(loss: Loss, eta: Array, y: Array) -> None:
             result = getattr(loss, name)(here, label)
             expect(
                 result.dtype == dtype,
-                f"{name} must keep the precision of its arguments: sums rely on it",
+                f"{name} must keep the precision of its arguments, on which sums rely",
                 at=(np.dtype(dtype).name, result.dtype.name),
             )
     fine, coarse = loss.slope(eta.astype(np.longdouble), y), loss.slope(eta, y)
@@ -257,8 +258,8 @@ def _check_precision(loss: Loss, eta: Array, y: Array) -> None:
     if loss.smooth:
         expect(
             close,
-            "slopes in doubles and in extended precision must agree to a few units in the "
-            "last place: the solver's rounding bound counts on it",
+            "slopes in double and in extended precision must agree to a few units in the "
+            "last place, on which the rounding bound of the solver relies",
             at=first_failure(close, margin=eta, label=y),
         )
 
@@ -270,7 +271,7 @@ def _check_traits(loss: Loss, eta: Array, y: Array, public: PublicBounds) -> Non
     )
     expect(
         same,
-        "curvature_from_slope must be the curvature",
+        "curvature_from_slope must return the curvature",
         at=first_failure(same, margin=eta, label=y),
     )
     for reach in (0.1, 1.0, float(np.abs(eta).max())):
@@ -278,11 +279,11 @@ def _check_traits(loss: Loss, eta: Array, y: Array, public: PublicBounds) -> Non
         steepest = loss.steepest_slope(public, reach) * (1 + 1e-12)
         expect(
             np.abs(slope[near]) <= steepest,
-            "steepest_slope must bound the slopes of margins up to its bound",
+            "steepest_slope must bound the slopes at all margins up to its argument",
             at=reach,
         )
     if loss.quadratic:
-        expect(np.ptp(second) <= 1e-12, "a quadratic loss must have one curvature")
+        expect(np.ptp(second) <= 1e-12, "a quadratic loss must have a constant curvature")
     if loss.polynomial is not None:
         curvature, pull = loss.polynomial
         origin = np.zeros(1)
@@ -301,7 +302,7 @@ def _check_traits(loss: Loss, eta: Array, y: Array, public: PublicBounds) -> Non
 
 
 def _check_extreme_targets(loss: Loss, public: PublicBounds) -> None:
-    """Compare how far φ ranges at the extreme targets with how far at any other."""
+    """Compare the range of φ at the extreme targets with that at all other targets."""
     extreme = loss.extreme_targets(public.target_bound or 1.0)
     if extreme is None:
         return

@@ -1,8 +1,8 @@
-"""The contract of a mechanism: public calibration, honest bookkeeping, sealed releases.
+"""The contract of a mechanism: public calibration, correct costs, releases without data.
 
-It is run on a small problem of its own: logistic, or with squares where a mechanism needs
-them. A mechanism may refuse a kind of budget or a neighbour relation by raising
-InvalidParameter; what it accepts must be in order.
+The checks use a small logistic problem, or one with the clipped squared loss if the
+mechanism needs it. A mechanism may reject a kind of budget or a neighbour relation by
+raising InvalidParameter; all calibrations that it accepts are checked.
 """
 
 import math
@@ -35,16 +35,16 @@ def check_mechanism(mechanism: Mechanism) -> None:
     Parameters
     ----------
     mechanism : Mechanism
-        A mechanism of your own, configured.
+        The mechanism to check, with its settings.
 
     Raises
     ------
     AssertionError
-        If a promise is broken; the message says which one, and where.
+        If a property of the contract fails; the message states which one, and where.
 
     Examples
     --------
-    No error means that every promise holds; this takes some seconds:
+    No error means that the contract is satisfied; this takes some seconds:
 
     >>> from confide.mechanisms import SufficientStatistics
     >>> from confide.testing import check_mechanism
@@ -73,7 +73,7 @@ def check_mechanism(mechanism: Mechanism) -> None:
 
 
 def _check_needs(mechanism: Mechanism) -> None:
-    """Every need that an objective does not meet must be reported at once."""
+    """Check that all unmet needs of an objective are reported together."""
     unfit = (
         Objective(Squared(), DIMENSION, l2=RIDGE, penalty=Scad(1.0), constraint=Box()),
         Objective(Hinge(), DIMENSION, l2=RIDGE, penalty=Scad(1.0), constraint=Box()),
@@ -93,7 +93,9 @@ def _check_needs(mechanism: Mechanism) -> None:
                 at=sorted(listed),
             )
         else:
-            raise AssertionError(f"needs {sorted(missing)} are unmet, yet it calibrated")
+            raise AssertionError(
+                f"calibrate must reject an objective with unmet needs: {sorted(missing)}"
+            )
 
 
 def _objective(mechanism: Mechanism, l2: float | None) -> Objective:
@@ -105,7 +107,9 @@ def _objective(mechanism: Mechanism, l2: float | None) -> Objective:
     for objective in candidates:
         if all(need.holds(objective) for need in mechanism.needs):
             return objective
-    raise AssertionError("a mechanism must treat the logistic or the clipped squared loss")
+    raise AssertionError(
+        "a mechanism must support the logistic or the clipped squared loss"
+    )
 
 
 def _calibrate(
@@ -115,7 +119,7 @@ def _calibrate(
     l2: float | None = RIDGE,
     copies: int = 1,
 ) -> Calibration | None:
-    """Return a calibration, made without any data; None if the budget is refused."""
+    """Return a calibration, made without data; None if the budget is rejected."""
     try:
         objective = _objective(mechanism, l2)
         return mechanism.calibrate(objective, budget, neighbours, copies=copies)
@@ -124,7 +128,7 @@ def _calibrate(
 
 
 def _length(calibration: Calibration) -> float:
-    """Return the expected length of the noise, which compares kinds of noise."""
+    """Return the expected norm of the noise, which is comparable between kinds."""
     return calibration.noise.expected_norm(DIMENSION)
 
 
@@ -134,15 +138,18 @@ def _check_calibration(mechanism: Mechanism, calibration: Calibration) -> None:
     expect(again == calibration, "calibrating twice must give the same calibration")
     expect(
         calibration.theorem in mechanism.theorems,
-        "the theorem of a calibration must be among those of the mechanism",
+        "the theorem of a calibration must be one of the theorems of the mechanism",
         at=calibration.theorem,
     )
-    expect(0 < calibration.noise.scale < math.inf, "the noise must have a scale")
+    expect(
+        0 < calibration.noise.scale < math.inf,
+        "the noise must have a positive, finite scale",
+    )
     expect(
         calibration.guarantee.budget == budget
         and calibration.guarantee.neighbours is neighbours
         and calibration.guarantee.private,
-        "the guarantee must state the budget and the relation that were asked for",
+        "the guarantee must state the requested budget and neighbour relation",
         at=calibration.guarantee,
     )
     check_events(calibration.budget, calibration.events)
@@ -164,7 +171,7 @@ def _check_price(mechanism: Mechanism, calibration: Calibration, larger: Budget)
     shared = _calibrate(mechanism, budget, neighbours, copies=COPIES)
     expect(
         shared is not None and _length(shared) > 1.05 * _length(calibration),
-        f"more objectives on the same rows must cost noise ({budget}, {neighbours})",
+        f"more objectives on the same rows must need more noise ({budget}, {neighbours})",
     )
 
 
@@ -172,19 +179,19 @@ def _check_automatic_ridge(mechanism: Mechanism, calibration: Calibration) -> No
     budget, neighbours = calibration.budget, calibration.neighbours
     automatic = _calibrate(mechanism, budget, neighbours, l2=None)
     if automatic is None:
-        raise AssertionError("l2=None must leave the ridge to the mechanism")
+        raise AssertionError("with l2=None, the mechanism must choose the ridge")
     ridge = automatic.objective.l2
     confined = automatic.objective.constraint is not None
     expect(
         ridge is not None and (0 < ridge < math.inf or (confined and ridge == 0)),
-        "l2=None must become a positive ridge, or none where coefficients are confined",
+        "with l2=None, the ridge must be positive, or 0 under a constraint",
         at=ridge,
     )
     fixed = _calibrate(mechanism, budget, neighbours, l2=ridge)
     expect(
         fixed is not None
         and math.isclose(_length(fixed), _length(automatic), rel_tol=1e-9),
-        "a ridge chosen automatically must be one that can be asked for, at the same noise",
+        "the automatic ridge must give the same noise when it is requested explicitly",
         at=ridge,
     )
 
@@ -203,12 +210,16 @@ def _check_release(calibration: Calibration) -> None:
 
     one, same = released(Entropy.seeded(6)), released(Entropy.seeded(6))
     other = released(Entropy.seeded(7))
-    expect(one.value.shape == (DIMENSION,), "one value per coefficient", at=one.value.shape)
+    expect(
+        one.value.shape == (DIMENSION,),
+        "a release must have one value per coefficient",
+        at=one.value.shape,
+    )
     expect(np.array_equal(one.value, same.value), "a seed must reproduce a release")
-    expect(not np.array_equal(one.value, other.value), "another seed must change it")
+    expect(not np.array_equal(one.value, other.value), "another seed must change a release")
     expect(
         not one.guarantee.private and "NOT PRIVATE" in str(one.guarantee),
-        "a seeded release must be stamped as not private",
+        "a seeded release must be marked as not private",
     )
     secret, again = released(Entropy.system()), released(Entropy.system())
     expect(not np.array_equal(secret.value, again.value), "system noise must not repeat")
@@ -238,7 +249,7 @@ def _check_weights(mechanism: Mechanism, accepted: Calibration) -> None:
         except UnmetNeeds:
             return
         raise AssertionError(
-            "a mechanism must weight records or reject weights: check its needs"
+            "a mechanism must use weights of records or reject them: check its needs"
         )
     calibration, rows = mechanism.calibrate(*given), _rows(5).weighed(plain.row_norm)
     nothing = rows.take(np.arange(0))
@@ -254,11 +265,11 @@ def _check_weights(mechanism: Mechanism, accepted: Calibration) -> None:
 
 
 def _check_sealed(release: Release, rows: InMemoryRows) -> None:
-    """Look for data in a release, in what it refers to, and in its pickled form."""
+    """Check that a release, all objects in it, and its pickled form hold no data."""
     for path, part in _parts("release", release):
         expect(not isinstance(part, InMemoryRows), "a release must hold no rows", at=path)
         if isinstance(part, np.ndarray) and path != "release.value":
-            raise AssertionError(f"a release must hold no array but its value: {path}")
+            raise AssertionError(f"a release must hold no array except its value: {path}")
     stored = pickle.dumps(release)
     expect(
         len(stored) < MOST_BYTES and rows.features[:1].toarray().tobytes() not in stored,
@@ -270,12 +281,12 @@ def _check_sealed(release: Release, rows: InMemoryRows) -> None:
         np.array_equal(restored.value, release.value)
         and restored.guarantee == release.guarantee
         and restored.events == release.events,
-        "a release must survive pickling",
+        "pickling must not change a release",
     )
 
 
 def _parts(path: str, value: Any) -> list[tuple[str, Any]]:
-    """Return everything that a value refers to through fields, sequences and mappings."""
+    """Return all objects in a value, with their paths through fields and containers."""
     found = [(path, value)]
     inner: list[tuple[str, Any]] = []
     if is_dataclass(value):
@@ -290,7 +301,7 @@ def _parts(path: str, value: Any) -> list[tuple[str, Any]]:
 
 
 def _check_copies(mechanism: Mechanism, calibration: Calibration) -> None:
-    """Several tasks need a calibration for their number, and give one row each."""
+    """Check releases of several tasks, which need a calibration for their number."""
     shared = mechanism.calibrate(
         calibration.objective, calibration.budget, calibration.neighbours, copies=COPIES
     )
@@ -298,17 +309,17 @@ def _check_copies(mechanism: Mechanism, calibration: Calibration) -> None:
     together = shared.release(tasks, Entropy.seeded(8))
     expect(
         together.value.shape == (COPIES, DIMENSION),
-        "several tasks must give one row of coefficients each",
+        "a release must have one row of coefficients per task",
         at=together.value.shape,
     )
     expect(
         len({row.tobytes() for row in together.value}) == COPIES,
-        "every task must have noise of its own",
+        "every task must have its own noise",
     )
     repeated = shared.release(tasks[:1] * COPIES, Entropy.seeded(8)).value
     expect(
         len({row.tobytes() for row in repeated}) == COPIES,
-        "the same rows twice must have different noise",
+        "tasks on the same rows must have different noise",
     )
     for count in (COPIES - 1, COPIES + 1):
         try:
@@ -316,6 +327,6 @@ def _check_copies(mechanism: Mechanism, calibration: Calibration) -> None:
         except ConfideError:
             continue
         raise AssertionError(
-            f"calibrated for {COPIES} tasks, it released {count}: every task spends "
-            "budget, so any other number must be refused"
+            f"calibrated for {COPIES} tasks, the mechanism released {count}: every task "
+            "spends budget, so any other number must be rejected"
         )

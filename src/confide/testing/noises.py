@@ -1,8 +1,8 @@
-"""The contract of a noise: it draws from the distribution that it states.
+"""The contract of a noise: its draws have the distribution that it states.
 
-Draws come from a fixed seed, so that an answer never changes. With another seed a noise
-that keeps its promises would be rejected with a probability of about 1e-6 per comparison; a
-deviation that is off by 5 % is noticed.
+Draws come from a fixed seed, so that results never change. With another seed, a correct
+noise would be rejected with a probability of about 1e-6 per comparison. A standard
+deviation that is wrong by 5 % is detected.
 """
 
 import math
@@ -22,31 +22,31 @@ VECTORS = 20_000
 SAMPLES = 5_000
 VECTORS_ABOVE = 1500
 FARTHEST = 60.0
-"""In deviations: beyond it no noise has a probability that a double notices."""
+"""Limit of integration in standard deviations; the mass beyond is negligible."""
 ROUND = ("chance_below", "draw_above", "log_density")
 
 
 def check_noise(noise: Noise, *, centred: bool = True) -> None:
     """Assert that a noise satisfies the contract of `confide.noise.Noise`.
 
-    One that has the methods of `confide.noise.RoundNoise` must keep its promises too.
-    Draws are compared with the distribution from fixed seeds, which takes some seconds.
+    A noise with the methods of `confide.noise.RoundNoise` must satisfy that contract too.
+    Draws from fixed seeds are compared with the distribution, which takes some seconds.
 
     Parameters
     ----------
     noise : Noise
-        A noise of your own.
+        The noise to check.
     centred : bool, default True
         False for noise on scores whose mean is not 0, such as `confide.noise.Gumbel`.
 
     Raises
     ------
     AssertionError
-        If a promise is broken; the message says which one, and where.
+        If a property of the contract fails; the message states which one, and where.
 
     Examples
     --------
-    No error means that every promise holds:
+    No error means that the contract is satisfied:
 
     >>> from confide.noise import Laplace
     >>> from confide.testing import check_noise
@@ -56,7 +56,7 @@ def check_noise(noise: Noise, *, centred: bool = True) -> None:
     expect(0 < noise.scale < math.inf, "the scale must be positive", at=noise.scale)
     expect(
         NOISES.get(noise.kind, type(noise)) is type(noise),
-        "the kind of a noise must not be that of another",
+        "the kind of a noise must not be registered for another class",
         at=noise.kind,
     )
     is_round = any(hasattr(noise, method) for method in ROUND)
@@ -80,7 +80,7 @@ def _samples(noise: Noise, dimension: int) -> Array:
 
 
 def _check_source(noise: Noise, dimension: int) -> None:
-    """Check that what is drawn is a function of the words of the entropy alone."""
+    """Check that a draw depends on the random words of the entropy alone."""
     first = noise.draw(dimension, Entropy.seeded(1))
     expect(
         first.shape == (dimension,) and np.isfinite(first).all(),
@@ -90,12 +90,12 @@ def _check_source(noise: Noise, dimension: int) -> None:
     again, other = (noise.draw(dimension, Entropy.seeded(seed)) for seed in (1, 2))
     expect(
         np.array_equal(first, again),
-        "the same words must give the same draw: randomness comes from Entropy alone",
+        "the same random words must give the same draw: only Entropy may be random",
         at=(first, again),
     )
     expect(
         first != other,
-        "other words must change every coordinate of a draw",
+        "other random words must change every coordinate of a draw",
         at=(first, other),
     )
 
@@ -103,7 +103,9 @@ def _check_source(noise: Noise, dimension: int) -> None:
 def _check_moments(noise: Noise, vectors: Array, *, centred: bool) -> None:
     dimension = vectors.shape[1]
     deviation = noise.deviation(dimension)
-    expect(0 < deviation < math.inf, "the deviation must be positive", at=deviation)
+    expect(
+        0 < deviation < math.inf, "the standard deviation must be positive", at=deviation
+    )
     for place, line in enumerate(vectors.T):
         if centred:
             expect(
@@ -114,19 +116,19 @@ def _check_moments(noise: Noise, vectors: Array, *, centred: bool) -> None:
         squares = (line - (0.0 if centred else line.mean())) ** 2
         expect(
             abs(_score(squares, deviation**2)) < _threshold(dimension),
-            f"coordinate {place} of {dimension} must have the deviation {deviation:g}",
+            f"coordinate {place} of {dimension} must have standard deviation {deviation:g}",
             at=float(np.sqrt(squares.mean())),
         )
     lengths, stated = np.linalg.norm(vectors, axis=1), noise.expected_norm(dimension)
     expect(
         _score(lengths, stated) < _threshold(1),
-        f"the mean length in {dimension} dimensions must not exceed expected_norm",
+        f"the mean norm in {dimension} dimensions must not exceed expected_norm",
         at=(stated, float(lengths.mean())),
     )
     expect(
         _score(lengths**2, stated**2) > -_threshold(1),
-        f"expected_norm in {dimension} dimensions must be no larger than the root of the "
-        "mean squared length: a larger one wastes noise",
+        f"expected_norm in {dimension} dimensions must not exceed the root of the mean "
+        "squared norm: a larger value wastes noise",
         at=(stated, float(np.sqrt((lengths**2).mean()))),
     )
 
@@ -161,7 +163,7 @@ def _check_radii(noise: RoundNoise, vectors: Array) -> None:
     _expect_law(
         radii,
         lambda radius: np.interp(radius, grid, chances),
-        f"lengths in {dimension} dimensions must have the law of log_density",
+        f"norms in {dimension} dimensions must have the distribution of log_density",
     )
 
 
@@ -182,13 +184,13 @@ def _check_density(noise: RoundNoise, dimension: int) -> None:
     )
     expect(
         math.isclose(moment(2), dimension, rel_tol=1e-6),
-        f"the density in {dimension} dimensions must have the deviation that is stated",
+        f"the density in {dimension} dimensions must have the stated standard deviation",
         at=math.sqrt(moment(2) / dimension) * deviation,
     )
 
 
 def _shell(noise: RoundNoise, radius: Array, dimension: int) -> Array:
-    """Return the density of the length."""
+    """Return the density of the norm."""
     sphere = 2 * math.pi ** (dimension / 2) / float(special.gamma(dimension / 2))
     density = np.exp(noise.log_density(radius**2, dimension))
     return np.asarray(sphere * radius ** (dimension - 1) * density)
@@ -222,7 +224,7 @@ def _check_directions(vectors: Array) -> None:
 
 
 def _check_above(noise: RoundNoise, vectors: Array) -> None:
-    """Compare what exceeds a floor with what is left when all else is thrown away."""
+    """Compare draws of ``draw_above`` with ordinary draws that exceed the floor."""
     dimension = vectors.shape[1]
     floor = -noise.deviation(dimension)
     entropy = Entropy.seeded(3)
@@ -249,7 +251,7 @@ def _check_above(noise: RoundNoise, vectors: Array) -> None:
         noise.draw_above(1.0, dimension, entropy)
     except InvalidParameter:
         return
-    raise AssertionError("draw_above must refuse a floor above 0")
+    raise AssertionError("draw_above must reject a floor above 0")
 
 
 def _expect_law(values: AnyArray, cdf: object, promise: str) -> None:

@@ -1,4 +1,4 @@
-"""The contracts of a penalty and of a constraint: exact minimisers, honest flags."""
+"""The contracts of a penalty and of a constraint: exact minimisers, valid attributes."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -25,18 +25,18 @@ def check_penalty(penalty: Penalty, dimension: int) -> None:
     Parameters
     ----------
     penalty : Penalty
-        A penalty of your own.
+        The penalty to check.
     dimension : int
         The number of coefficients to check it with.
 
     Raises
     ------
     AssertionError
-        If a promise is broken; the message says which one, and where.
+        If a property of the contract fails; the message states which one, and where.
 
     Examples
     --------
-    No error means that every promise holds:
+    No error means that the contract is satisfied:
 
     >>> from confide.objectives import L1
     >>> from confide.testing import check_penalty
@@ -54,7 +54,7 @@ def check_penalty(penalty: Penalty, dimension: int) -> None:
     expect(penalty.value(np.zeros(dimension)) == 0, "the value must be 0 at the origin")
     expect(
         penalty.convex == (penalty.least_curvature >= 0),
-        "least_curvature must be negative exactly where convex is False",
+        "least_curvature must be negative if and only if convex is False",
         at=penalty.least_curvature,
     )
     _check_least_curvature(penalty, points)
@@ -72,18 +72,18 @@ def check_constraint(constraint: Constraint, dimension: int) -> None:
     Parameters
     ----------
     constraint : Constraint
-        A constraint of your own.
+        The constraint to check.
     dimension : int
         The number of coefficients to check it with.
 
     Raises
     ------
     AssertionError
-        If a promise is broken; the message says which one, and where.
+        If a property of the contract fails; the message states which one, and where.
 
     Examples
     --------
-    No error means that every promise holds:
+    No error means that the contract is satisfied:
 
     >>> from confide.objectives import L2Ball
     >>> from confide.testing import check_constraint
@@ -101,7 +101,7 @@ def check_constraint(constraint: Constraint, dimension: int) -> None:
         again = constraint.project(nearest)
         expect(
             np.linalg.norm(again - nearest) <= tolerance,
-            "projecting twice must be projecting once",
+            "projecting twice must give the same point as projecting once",
             at=theta,
         )
         for other in inside:
@@ -109,7 +109,7 @@ def check_constraint(constraint: Constraint, dimension: int) -> None:
                 float((theta - nearest) @ (other - nearest))
                 <= tolerance * (1 + float(np.linalg.norm(other - nearest))),
                 "project must return the nearest point of a convex set: another point of "
-                "the set lies on the far side",
+                "the set is nearer",
                 at=theta,
             )
     _check_nonexpansive(constraint.project, points, "project")
@@ -117,7 +117,7 @@ def check_constraint(constraint: Constraint, dimension: int) -> None:
 
 
 def _points(dimension: int, seed: int) -> list[Array]:
-    """Return points of several lengths, some with zeros, in a fixed random order."""
+    """Return fixed random points of several lengths, some of them with zeros."""
     entropy = Entropy.seeded(seed)
     points = [np.zeros(dimension), np.ones(dimension), -np.ones(dimension)]
     for length in LENGTHS:
@@ -132,7 +132,7 @@ def _check_parts(penalty: Penalty, theta: Array, value: float) -> None:
     weights, nonsmooth = penalty.ridge(theta.size), penalty.nonsmooth_part()
     expect(
         weights.shape == theta.shape and np.all(weights >= 0),
-        "ridge must return one weight per coordinate, none negative",
+        "ridge must return one non-negative weight per coordinate",
         at=weights,
     )
     rest = 0.0
@@ -140,7 +140,7 @@ def _check_parts(penalty: Penalty, theta: Array, value: float) -> None:
         rest = nonsmooth.value(theta)
         expect(
             not nonsmooth.ridge(theta.size).any(),
-            "what nonsmooth_part returns must have no quadratic part left",
+            "the penalty from nonsmooth_part must have no quadratic part",
             at=nonsmooth,
         )
     total = float(weights @ theta**2) / 2 + rest
@@ -152,7 +152,7 @@ def _check_parts(penalty: Penalty, theta: Array, value: float) -> None:
 
 
 def _check_least_curvature(penalty: Penalty, points: list[Array]) -> None:
-    """Adding ½|least_curvature|·‖θ‖² must make it convex; midpoints of chords tell."""
+    """Check at midpoints that adding ½|least_curvature|·‖θ‖² makes a penalty convex."""
     lift = max(0.0, -penalty.least_curvature) / 2
 
     def lifted(theta: Array) -> float:
@@ -169,7 +169,7 @@ def _check_least_curvature(penalty: Penalty, points: list[Array]) -> None:
 
 
 def _check_prox(penalty: Penalty, theta: Array, step: float) -> None:
-    """Check that the cost rises around the minimiser as strong convexity demands."""
+    """Check that the cost grows around the minimiser as strong convexity requires."""
     kept = theta.copy()
     best = penalty.prox(theta, step)
     expect(np.array_equal(theta, kept), "prox must not change its argument")
@@ -185,8 +185,8 @@ def _check_prox(penalty: Penalty, theta: Array, step: float) -> None:
         least = lowest + modulus / 2 * float(shift @ shift)
         expect(
             cost(trial) >= least - ROUNDING * (1 + lowest + abs(least)),
-            "prox must minimise step·r(u) + ½‖u − θ‖²: another point is better than strong "
-            "convexity allows",
+            "prox must minimise step·r(u) + ½‖u − θ‖²: the cost of another point is lower "
+            "than strong convexity allows",
             at={"theta": theta, "step": step, "prox": best, "better": trial},
         )
 
@@ -212,7 +212,7 @@ def _check_nonexpansive(move: Move, points: list[Array], name: str) -> None:
         after = float(np.linalg.norm(move(one) - move(other)))
         expect(
             after <= before * (1 + ROUNDING) + ROUNDING,
-            f"{name} must not bring points further apart",
+            f"{name} must not increase the distance between points",
             at=(one, other),
         )
 
@@ -224,7 +224,7 @@ def _pairs(points: list[Array]) -> Iterator[tuple[Array, Array]]:
 
 def _check_radius(constraint: Constraint, dimension: int) -> None:
     radius = constraint.radius(dimension)
-    expect(radius > 0, "the radius must be positive, infinite for an unbounded set")
+    expect(radius > 0, "the radius must be positive, and infinite for an unbounded set")
     entropy = Entropy.seeded(4)
     directions = [*np.eye(dimension), *-np.eye(dimension)]
     directions += [np.ones(dimension), -np.ones(dimension)]
@@ -233,19 +233,19 @@ def _check_radius(constraint: Constraint, dimension: int) -> None:
     lengths = [float(np.linalg.norm(constraint.project(far * d))) for d in directions]
     expect(
         max(lengths) <= radius * (1 + 1e-12),
-        f"no point of the set may be longer than the radius {radius:g}",
+        f"no point of the set may have a norm above the radius {radius:g}",
         at=max(lengths),
     )
     reached = max(lengths) >= min(0.999 * radius, 0.999 * far)
     expect(
         reached,
-        f"the radius {radius:g} must be reached: a larger one wastes noise",
+        f"the radius {radius:g} must be attained: a larger radius wastes noise",
         at=max(lengths),
     )
     for direction in directions:
         beyond = constraint.project(1e20 * direction)
         expect(
             np.all(np.isfinite(beyond)) and np.linalg.norm(beyond) <= radius * (1 + 1e-9),
-            "project must bring points from very far away into the set",
+            "project must map points that are very far away into the set",
             at=1e20 * direction,
         )

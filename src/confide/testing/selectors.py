@@ -1,10 +1,11 @@
-"""The contract of a selector: public calibration, private and useful choices.
+"""The contract of a selector: public calibration, and private and useful selections.
 
-It is run on small logistic tables of its own. A selector may refuse a kind of budget or a
-neighbour relation by raising InvalidParameter; what it accepts must be in order. Draws
-come from fixed seeds. Two neighbouring tables, between which a choice without noise would
-change entirely, are told apart no better than the budget allows; with other seeds a
-selector that keeps its promises would fail that with a probability of 1e-6 per column.
+The checks use small logistic tables of their own. A selector may reject a kind of budget or
+a neighbour relation by raising InvalidParameter; all calibrations that it accepts are
+checked. Draws come from fixed seeds. Selections are repeated on two neighbouring tables
+whose selections without noise have no column in common; the budget bounds how much the
+frequency of a column may differ. With other seeds, a correct selector would fail this check
+with a probability of 1e-6 per column.
 """
 
 import math
@@ -27,7 +28,7 @@ COPIES = 3
 SEEDS = 12
 TRIALS = 200
 BACKGROUND = 30
-"""Rows that say nothing about any column."""
+"""Number of rows without information about any column."""
 FALSE_ALARM = 1e-6
 PLENTY = Pure(10**6)
 
@@ -38,23 +39,25 @@ def check_selector(selector: Selector) -> None:
     Parameters
     ----------
     selector : Selector
-        A selector of your own, configured.
+        The selector to check, with its settings.
 
     Raises
     ------
     AssertionError
-        If a promise is broken; the message says which one, and where.
+        If a property of the contract fails; the message states which one, and where.
 
     Examples
     --------
-    No error means that every promise holds; this takes some seconds:
+    No error means that the contract is satisfied; this takes some seconds:
 
     >>> from confide.selection import ScreeningSelector
     >>> from confide.testing import check_selector
     >>> check_selector(ScreeningSelector(2))  # doctest: +SKIP
     """
     check_configuration(selector, "a selector")
-    expect(selector.size >= 1, "a selector must select a column", at=selector.size)
+    expect(
+        selector.size >= 1, "a selector must select at least one column", at=selector.size
+    )
     accepted = []
     for small, large in BUDGETS:
         for neighbours in Neighbours:
@@ -84,7 +87,7 @@ def _objective(selector: Selector) -> Objective:
 def _calibrate(
     selector: Selector, budget: Budget, neighbours: Neighbours, copies: int = 1
 ) -> SelectorCalibration | None:
-    """Return a calibration, made without any data; None if the budget is refused."""
+    """Return a calibration, made without data; None if the budget is rejected."""
     try:
         return selector.calibrate(_objective(selector), budget, neighbours, copies=copies)
     except InvalidParameter:
@@ -99,14 +102,14 @@ def _check_calibration(selector: Selector, calibration: SelectorCalibration) -> 
     )
     expect(
         calibration.theorem in selector.theorems,
-        "the theorem of a calibration must be among those of the selector",
+        "the theorem of a calibration must be one of the theorems of the selector",
         at=calibration.theorem,
     )
     expect(
         calibration.guarantee.budget == budget
         and calibration.guarantee.neighbours is neighbours
         and calibration.guarantee.private,
-        "the guarantee must state the budget and the relation that were asked for",
+        "the guarantee must state the requested budget and neighbour relation",
         at=calibration.guarantee,
     )
     check_events(budget, calibration.events)
@@ -124,7 +127,7 @@ def _check_price(
     shared = _calibrate(selector, budget, neighbours, COPIES)
     expect(
         shared is not None and shared.noise.scale > 1.05 * calibration.noise.scale,
-        f"more selections on the same rows must cost noise ({budget}, {neighbours})",
+        f"more selections from the same rows must need more noise ({budget}, {neighbours})",
     )
     if neighbours is Neighbours.REPLACE_ONE:
         weaker = _calibrate(selector, budget, Neighbours.ADD_REMOVE)
@@ -146,7 +149,7 @@ def _select(
 
 
 def _check_choice(selector: Selector, calibration: SelectorCalibration) -> None:
-    """Check the columns that are chosen from a table in which all are equivalent."""
+    """Check selections from a table in which all columns are equivalent."""
     columns = calibration.objective.columns
     features = np.tile(np.eye(columns), (10, 1))
     rows = _table(features, np.ones(len(features)))
@@ -156,7 +159,7 @@ def _check_choice(selector: Selector, calibration: SelectorCalibration) -> None:
             len(support) == selector.size
             and support == sorted(set(support))
             and set(support) <= set(range(columns)),
-            f"select must return {selector.size} different columns in rising order",
+            f"select must return {selector.size} different columns in ascending order",
             at=support,
         )
     expect(
@@ -165,13 +168,13 @@ def _check_choice(selector: Selector, calibration: SelectorCalibration) -> None:
     )
     expect(
         len(set(map(tuple, found))) > 1,
-        "which of many equal columns are selected must depend on the noise",
+        "the selection among equivalent columns must depend on the noise",
         at=found[0],
     )
 
 
 def _check_odds(selector: Selector, calibration: SelectorCalibration) -> None:
-    """Compare how often every column is chosen from two neighbouring tables."""
+    """Compare how often each column is selected from two neighbouring tables."""
     size, columns = selector.size, calibration.objective.columns
     first, nothing = np.zeros((2, columns))
     first[:size] = 1.0
@@ -186,7 +189,7 @@ def _check_odds(selector: Selector, calibration: SelectorCalibration) -> None:
     for mine, theirs in ((one, other), (other, one)):
         least = stats.beta.ppf(FALSE_ALARM, mine, TRIALS - mine + 1)
         most = stats.beta.isf(FALSE_ALARM, theirs + 1, TRIALS - theirs)
-        # Where a column was never or always chosen, an end is no number.
+        # If a column was never or always selected, one of the bounds is NaN.
         low, high = np.nan_to_num(least, nan=0.0), np.nan_to_num(most, nan=1.0)
         expect(
             low <= math.exp(epsilon) * high + delta,
@@ -199,13 +202,13 @@ def _check_odds(selector: Selector, calibration: SelectorCalibration) -> None:
 def _counts(
     selector: Selector, calibration: SelectorCalibration, rows: InMemoryRows
 ) -> AnyArray:
-    """Return how often every column is chosen."""
+    """Return how often each column is selected."""
     found = [_select(selector, calibration, rows, seed) for seed in range(TRIALS)]
     return np.bincount(np.concatenate(found), minlength=calibration.objective.columns)
 
 
 def _parameters(budget: Budget) -> tuple[float, float]:
-    """Return an epsilon and a delta that a budget implies."""
+    """Return an epsilon and a delta that follow from a budget."""
     match budget:
         case Pure(epsilon=epsilon):
             return float(epsilon), 0.0
@@ -216,7 +219,7 @@ def _parameters(budget: Budget) -> tuple[float, float]:
 
 
 def _check_use(selector: Selector, neighbours: Neighbours) -> None:
-    """Check a selection with an ample budget and columns that determine the target."""
+    """Check that a large budget selects the columns that determine the target."""
     calibration = _calibrate(selector, PLENTY, neighbours)
     if calibration is None:
         return
@@ -228,6 +231,6 @@ def _check_use(selector: Selector, neighbours: Neighbours) -> None:
     found = _select(selector, calibration, _table(features, target), 0)
     expect(
         found == telling,
-        "with an ample budget, the columns that determine the target must be selected",
+        "with a large budget, the columns that determine the target must be selected",
         at=found,
     )

@@ -1,4 +1,4 @@
-"""What the two ways to search have in common: a plan without data, then a winner."""
+"""Interfaces of both search methods: a plan made without data, and its result."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ PAGE = "private-tuning.md#"
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """The winner: which candidate, its fitted model, and a private score if one is paid."""
+    """The winner of a search: its index, fitted model, and private score if any."""
 
     index: int
     model: Any
@@ -21,19 +21,19 @@ class SearchResult:
 
 
 class SearchPlan(Protocol):
-    """Everything that is fixed before the rows are read."""
+    """The plan of a search, which is fixed before the rows are read."""
 
     @property
     def fit_budget(self) -> Budget:
-        """What one fit may spend."""
+        """The budget of a single fit."""
         ...
 
     def check_rows(self, count: int, neighbours: Neighbours) -> None:
-        """Reject a table of the wrong size, where that is public."""
+        """Reject a table with too few rows, if their number is public."""
         ...
 
     def smallest_part(self, count: int) -> int:
-        """Return how many rows the fit that sees fewest of them sees, under replace-one."""
+        """Return the smallest number of rows that a fit uses, under replace-one."""
         ...
 
     def run(
@@ -44,16 +44,16 @@ class SearchPlan(Protocol):
         neighbours: Neighbours,
         entropy: Entropy,
     ) -> SearchResult:
-        """Fit, compare and choose."""
+        """Fit and compare the candidates, and return the winner."""
         ...
 
 
 class SearchMethod(Protocol):
-    """A frozen configuration of a search."""
+    """The immutable configuration of a search."""
 
     name: ClassVar[str]
     theorem: ClassVar[str]
 
     def plan(self, budget: Budget, candidates: int, rows_per_person: int) -> SearchPlan:
-        """Divide the budget; ``budget`` protects a person."""
+        """Plan a search within ``budget``, which is the total budget per person."""
         ...

@@ -1,4 +1,4 @@
-"""Search by chunks: every candidate has rows of its own, other rows choose between them.
+"""Search by chunks: each candidate is fitted to separate rows, and compared on others.
 
 No record is in two chunks, so one budget pays for all fits and for the choice.
 """
@@ -22,9 +22,9 @@ MOST_CHUNKS = 2000
 
 @dataclass(frozen=True, slots=True)
 class ChunkPlan:
-    """One budget for every fit, and for the choice a range of its log-odds.
+    """Budget of every fit, number of chunks, and sensitivity of the choice.
 
-    ``log_range`` is by how much one record may move the difference between the
+    ``log_range`` is the largest change by one record of the difference between the
     log-odds of two candidates.
     """
 
@@ -33,9 +33,9 @@ class ChunkPlan:
     log_range: float
 
     def check_rows(self, count: int, neighbours: Neighbours) -> None:
-        """Reject fewer rows than chunks where their number is public.
+        """Reject fewer rows than chunks if the number of rows is public.
 
-        Where it is private chunks may be empty: noise is released from them.
+        If it is private, chunks may be empty; fits to empty chunks release only noise.
         """
         if neighbours is Neighbours.REPLACE_ONE and count < self.chunks:
             raise InvalidData(
@@ -45,7 +45,7 @@ class ChunkPlan:
             )
 
     def smallest_part(self, count: int) -> int:
-        """Return how many rows the smallest of equal chunks has."""
+        """Return the number of rows in the smallest of equal chunks."""
         return count // self.chunks
 
     def run(
@@ -56,7 +56,7 @@ class ChunkPlan:
         neighbours: Neighbours,
         entropy: Entropy,
     ) -> SearchResult:
-        """Fit every candidate on its chunk and choose by the last one."""
+        """Fit every candidate on its own chunk, and choose by the last chunk."""
         *own, held_out = chunks_of(table.count, self.chunks, neighbours, entropy)
         models = [
             table.take(places).fit(one.set_params(random_state=entropy))
@@ -76,7 +76,7 @@ class ChunkedSearch:
     Every record is in one chunk, so the search has the guarantee of a single fit.
 
     Guarantee    that of one fit; pure, (epsilon, delta) or zCDP; either relation.
-    Public       the candidates, the bound of a record's loss, the budget.
+    Public       the candidates, the bound on a record's loss, the budget.
     Proof        docs/proofs/private-tuning.md
 
     Examples
@@ -93,7 +93,7 @@ class ChunkedSearch:
     theorem: ClassVar[str] = PAGE + "chunks-exact"
 
     def plan(self, budget: Budget, candidates: int, rows_per_person: int) -> ChunkPlan:
-        """Divide the budget: every fit gets all of it, and the choice as well.
+        """Plan a search in which every fit and the choice have the whole budget.
 
         Parameters
         ----------
@@ -120,10 +120,10 @@ class ChunkedSearch:
 def chunks_of(
     count: int, chunks: int, neighbours: Neighbours, entropy: Entropy
 ) -> list[AnyArray]:
-    """Divide positions into chunks without reading the rows.
+    """Divide row positions into chunks without reading the rows.
 
-    Under replace-one the number of rows is public: equal parts of a random order. Under
-    add-remove every record draws its own chunk.
+    Under replace-one the number of rows is public, and a random order is divided into
+    equal parts. Under add-remove every record is assigned to a random chunk independently.
     """
     if neighbours is Neighbours.REPLACE_ONE:
         return [np.sort(part) for part in np.array_split(shuffle(count, entropy), chunks)]
@@ -134,11 +134,12 @@ def chunks_of(
 def choice_powers(
     totals: Array, bound: float, log_range: float, neighbours: Neighbours
 ) -> Array:
-    """Return the logarithms of the weights of candidates: −rate·total.
+    """Return the logarithms of the weights of the candidates, −rate·total.
 
-    A record adds between 0 and the bound to every total. Two totals move apart by the
-    bound at most where it comes or goes, and by twice the bound where it is replaced. What
-    rounding adds, to totals and to these logarithms, is paid for in advance.
+    A record adds between 0 and ``bound`` to every total. The difference of two totals
+    changes by at most ``bound`` if a record is added or removed, and by at most twice that
+    if a record is replaced. The rate is reduced to allow for rounding errors in totals and
+    logarithms.
     """
     rate = log_range * (1 - 8 * TOTAL_ERROR) / (neighbours.shifts * bound)
     return -rate * totals

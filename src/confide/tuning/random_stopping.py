@@ -1,7 +1,7 @@
 """Search by random stopping: fit and score random candidates, keep the best of a few.
 
 The number of runs is drawn from a distribution that does not depend on the data. Because
-it is random, the best of many runs costs hardly more than two or three of them.
+it is random, the best of many runs costs hardly more than two or three runs.
 """
 
 import math
@@ -38,23 +38,23 @@ RUNS_PER_CANDIDATE = 4
 
 @dataclass(frozen=True, slots=True)
 class StoppingPlan:
-    """Number of runs, and budgets of a fit and of a score, the latter for one row."""
+    """Budget of a fit, budget of a score per row, and distribution of the runs."""
 
     fit_budget: Budget
     score_budget: Pure | Zcdp
     runs: TruncatedNegativeBinomial
 
     def check_rows(self, count: int, neighbours: Neighbours) -> None:
-        """Take a table of any size."""
+        """Accept a table of any size."""
 
     def smallest_part(self, count: int) -> int:
-        """Return the number of rows in every fit: all."""
+        """Return the number of all rows, which every fit uses."""
         return count
 
     def noise(self, bound: float) -> Laplace | Gaussian:
-        """Return the noise of a total that one record moves by the bound at most.
+        """Return the noise for a total that one record changes by at most ``bound``.
 
-        It is larger by what rounding may add to the move.
+        The noise also covers the rounding error of the total.
         """
         reach = bound * (1 + 4 * TOTAL_ERROR)
         if isinstance(self.score_budget, Pure):
@@ -69,9 +69,9 @@ class StoppingPlan:
         neighbours: Neighbours,
         entropy: Entropy,
     ) -> SearchResult:
-        """Fit and score candidates at random, on all rows, and keep the best.
+        """Fit and score randomly drawn candidates on all rows, and keep the best.
 
-        Scores are points of a public lattice; of equal ones the first is kept.
+        Scores are points of a public lattice. Of equal scores the first is kept.
         """
         noise, reach = self.noise(score.bound), MAX_ROWS * score.bound
         best: SearchResult | None = None
@@ -90,8 +90,9 @@ class StoppingPlan:
 class RandomStopping:
     """The best of a random number of fits on all rows, each with a private score.
 
-    Guarantee    pure (2 + shape times one run) or (epsilon, delta); either relation.
-    Public       the candidates, the bound of a record's loss, all of the above.
+    Guarantee    pure (2 + shape times that of one run) or (epsilon, delta); either
+                 relation.
+    Public       the candidates, the bound on a record's loss, and all settings.
     Proof        docs/proofs/private-tuning.md
 
     Parameters
@@ -99,10 +100,10 @@ class RandomStopping:
     runs : float, optional
         Expected number of runs; by default four times the number of candidates.
     shape : float, default=1
-        Shape of the distribution of the number of runs: 1 is geometric. With 0 a run may
-        spend more, but often there is only one.
+        Shape of the distribution of the number of runs; 1 is the geometric distribution.
+        With 0 each run may spend more, but there is often only one run.
     score_share : float, str or Fraction, default=1/10
-        Share of the budget of a run that pays for its score.
+        Share of the budget of a run that is spent on its score.
 
     Raises
     ------
@@ -135,7 +136,7 @@ class RandomStopping:
             raise InvalidParameter("runs", "None, or above 1 and at most 1e6", self.runs)
 
     def plan(self, budget: Budget, candidates: int, rows_per_person: int) -> StoppingPlan:
-        """Find what one run may spend so that the best of all runs stays within the budget.
+        """Compute the budget of one run such that the search stays within its budget.
 
         Parameters
         ----------
@@ -174,15 +175,15 @@ class RandomStopping:
                 "budget",
                 "Pure or Approx for random stopping",
                 "Zcdp",
-                "The number of runs adds log(E K)/(α − 1) to the divergence of order α, "
-                "which no line ρα bounds tightly. method='chunks' stays within zCDP.",
+                "The number K of runs adds log(E K)/(α − 1) to the divergence of order α, "
+                "which zCDP cannot bound tightly. Use method='chunks' with zCDP budgets.",
             )
         if rows_per_person > 1:
             raise InvalidParameter(
                 "rows_per_person",
                 "1 for random stopping with an (epsilon, delta) budget",
                 rows_per_person,
-                "Ask for a Pure budget, or for method='chunks'.",
+                "Use a Pure budget, or method='chunks'.",
             )
         return self._zcdp_run(budget, law)
 

@@ -1,6 +1,6 @@
-"""How well a model does on records: a sum of losses, each cut off at a public bound.
+"""Scores of a model on records: sums of losses, each capped at a public bound.
 
-One record moves such a sum by at most the bound, whatever the model and the record.
+One record changes such a sum by at most the bound, for every model and every record.
 """
 
 import math
@@ -24,7 +24,7 @@ from confide.errors import InvalidData, InvalidParameter, MissingPublicBound
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SearchTable:
-    """Rows and targets; ``target`` is None where a schema names it among the columns."""
+    """Rows and targets; ``target`` is None if the schema names the target column."""
 
     features: Any
     target: AnyArray | None
@@ -32,7 +32,7 @@ class SearchTable:
 
     @classmethod
     def of(cls, X: Any, y: Any, schema: Schema | None) -> "SearchTable":
-        """Take over what an estimator has accepted already."""
+        """Return the table of rows that an estimator has already accepted."""
         if schema is not None:
             return cls(read_table(X, schema, target=y is None), _column(y), schema)
         if isinstance(X, pd.DataFrame):
@@ -41,7 +41,7 @@ class SearchTable:
 
     @property
     def count(self) -> int:
-        """How many rows there are: private under add-remove neighbours."""
+        """The number of rows, which is private under add-remove neighbours."""
         return int(self.features.shape[0])
 
     @property
@@ -53,7 +53,7 @@ class SearchTable:
         return self.target
 
     def take(self, places: AnyArray) -> "SearchTable":
-        """Return the rows at these places."""
+        """Return the rows at the given positions."""
         frame = isinstance(self.features, pd.DataFrame)
         rows = self.features.iloc[places] if frame else self.features[places]
         return SearchTable(
@@ -62,13 +62,13 @@ class SearchTable:
 
     @property
     def kept(self) -> "SearchTable":
-        """The rows to judge by: where a schema drops rows without a target, the others."""
+        """The rows to score on, without those that a schema drops for lack of a target."""
         if self.target is not None or self.schema is None:
             return self
         return SearchTable(self.schema.kept(self.features), None, self.schema)
 
     def rehearse(self, model: Any) -> Any:
-        """Return what a fit on all rows would promise, or raise what it would refuse."""
+        """Return the guarantee of a fit on all rows without fitting, or raise its error."""
         return model.rehearse(self.features, self.target)
 
     def fit(self, model: Any) -> Any:
@@ -88,7 +88,7 @@ def _column(y: Any) -> AnyArray | None:
 
 
 LARGEST_DEVIANCE = 4.0
-"""A probability of 1.8 % given to what happened; worse guesses all count as this bad."""
+"""Cap on the deviance of a record, reached at a probability of 1.8 % for its class."""
 
 SMALLEST_BOUND, LARGEST_BOUND = 1e-140, 1e140
 TOTAL_ERROR = 2 * MAX_ROWS * 2.0**-53
@@ -97,7 +97,7 @@ TOTAL_ERROR = 2 * MAX_ROWS * 2.0**-53
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Losses of single records, from 0 to ``bound``; the smaller their sum the better."""
+    """Losses of single records, from 0 to ``bound``; a smaller sum is better."""
 
     bound: float
     losses: Callable[[Any, Any, AnyArray], Array]
@@ -108,11 +108,11 @@ class Score:
                 "largest loss of a record",
                 f"from {SMALLEST_BOUND} to {LARGEST_BOUND}, so that sums stay exact",
                 self.bound,
-                "Change the unit of the target so that its bound is nearer to 1.",
+                "Change the unit of the target so that its bound is closer to 1.",
             )
 
     def total(self, model: Any, table: SearchTable) -> float:
-        """Return the sum over a table, correctly rounded."""
+        """Return the sum of losses over a table, correctly rounded."""
         judges = table.kept
         if not judges.count:
             return 0.0
@@ -125,7 +125,7 @@ SCORES: Registry[Callable[[Any], Score]] = Registry("score")
 
 
 def score_for(scoring: Any, estimator: Any) -> Score:
-    """Return the score of this name for an estimator, by default its usual one."""
+    """Return the score with this name for an estimator, or its default score."""
     if scoring is None:
         scoring = "misclassification" if is_classifier(estimator) else "squared"
     if isinstance(scoring, str):
@@ -135,7 +135,7 @@ def score_for(scoring: Any, estimator: Any) -> Score:
 
 @SCORES.register("squared")
 def squared(estimator: Any) -> Score:
-    """(y − ŷ)², both within the range of the target: at most its width squared."""
+    """Return the score (y − ŷ)², with y and ŷ clipped to the range of the target."""
     lower, upper = _range(estimator, "squared")
 
     def losses(model: Any, features: Any, actual: AnyArray) -> Array:
@@ -146,7 +146,7 @@ def squared(estimator: Any) -> Score:
 
 @SCORES.register("absolute")
 def absolute(estimator: Any) -> Score:
-    """|y − ŷ|, both within the range of the target: at most its width."""
+    """Return the score |y − ŷ|, with y and ŷ clipped to the range of the target."""
     lower, upper = _range(estimator, "absolute")
 
     def losses(model: Any, features: Any, actual: AnyArray) -> Array:
@@ -157,7 +157,7 @@ def absolute(estimator: Any) -> Score:
 
 @SCORES.register("misclassification")
 def misclassification(estimator: Any) -> Score:
-    """1 for a wrong class and 0 for the right one."""
+    """Return the score that is 1 for a wrong class and 0 for the right class."""
     _check_classifier(estimator, "misclassification", "predict")
 
     def losses(model: Any, features: Any, actual: AnyArray) -> Array:
@@ -168,7 +168,7 @@ def misclassification(estimator: Any) -> Score:
 
 @SCORES.register("deviance")
 def deviance(estimator: Any) -> Score:
-    """−log of the probability given to the actual class, cut off at 4."""
+    """Return the score −log p, p the probability of the actual class, capped at 4."""
     _check_classifier(estimator, "deviance", "predict_proba")
 
     def losses(model: Any, features: Any, actual: AnyArray) -> Array:
@@ -188,7 +188,7 @@ def _error(
 
 
 def _numbers(actual: AnyArray) -> Array:
-    """Read a target as a fit does: numbers beyond doubles are infinite."""
+    """Read a target as in a fit; numbers too large for a double become infinite."""
     read = cells_as_numbers(actual) if actual.dtype == object else None
     return actual.astype(np.float64) if read is None else read
 
@@ -197,7 +197,7 @@ def _range(estimator: Any, name: str) -> tuple[float, float]:
     """Return the public range of a numeric target."""
     if is_classifier(estimator):
         raise InvalidParameter(
-            "scoring", "for classes, because the estimator is a classifier", name
+            "scoring", "a score for classes, as the estimator is a classifier", name
         )
     bound, schema = getattr(estimator, "target_bound", None), estimator.schema
     if bound is not None:
@@ -214,5 +214,5 @@ def _range(estimator: Any, name: str) -> tuple[float, float]:
 
 def _check_classifier(estimator: Any, name: str, method: str) -> None:
     if not (is_classifier(estimator) and hasattr(estimator, method)):
-        must = f"one that {type(estimator).__name__} has a {method} for"
+        must = f"for {type(estimator).__name__}, not for classifiers with {method}"
         raise InvalidParameter("scoring", must, name)

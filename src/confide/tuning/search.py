@@ -1,4 +1,4 @@
-"""Private tuning: the best of some candidate settings for one charge."""
+"""Private tuning: the best of several candidate settings, for one charge."""
 
 import warnings
 from collections.abc import Callable
@@ -47,7 +47,7 @@ SHARED_SETTINGS = {
     *("budget", "ledger", "random_state", "neighbours", "schema", "intervals"),
     *("classes", "target_bound"),
 }
-"""What all candidates have in common: it fixes the guarantee and the score."""
+"""Settings that all candidates share, because they determine guarantee and score."""
 
 
 def _has(method: str) -> Callable[["PrivateSearch"], bool]:
@@ -60,18 +60,18 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     estimator : estimator of confide
-        Its ledger is charged, once, for the whole search.
+        Estimator to tune. Its ledger is charged once for the whole search.
     param_grid : dict or list of dicts
         The candidates, as for scikit-learn's GridSearchCV. They are public: choose them
         before looking at the data.
     budget : Pure, Approx or Zcdp, optional
-        What the whole search may spend; by default the budget of the estimator.
+        Budget of the whole search; by default the budget of the estimator.
     method : {"chunks", "random-stopping"} or instance, default="chunks"
-        Each candidate on rows of its own (`ChunkedSearch`), or the best of a random number
-        of fits on all rows (`RandomStopping`).
+        Fit each candidate on separate rows (`ChunkedSearch`), or keep the best of a random
+        number of fits on all rows (`RandomStopping`).
     scoring : str, optional
-        "squared" or "absolute" for numbers, "misclassification" or "deviance" for classes.
-        The loss of a record is capped at a public bound.
+        "squared" or "absolute" for numeric targets, "misclassification" or "deviance" for
+        classes. The loss of a record is capped at a public bound.
     random_state : int or generator, optional
         A seed makes the search repeatable and NOT private.
 
@@ -84,12 +84,12 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     best_index_ : int
         Position of the winner among the candidates.
     best_score_ : float
-        After random stopping, minus the noisy sum of the winner's losses. With chunks there
-        is none, because no score was paid for. Nothing else is kept of other candidates.
+        With random stopping, minus the noisy sum of the winner's losses. With chunks there
+        is no score, because none was paid for. No results of other candidates are kept.
 
     Examples
     --------
-    A ridge of 1 or of 1,000 is chosen for the price of one fit:
+    Choose between a ridge of 1 and a ridge of 1,000 at the cost of one fit:
 
     >>> import numpy as np
     >>> from confide import LogisticRegression, Pure
@@ -159,7 +159,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             for model in models:
                 model.set_params(classes=labels)
         if guarantee.neighbours is Neighbours.REPLACE_ONE:
-            # A part of the rows may be refused where the whole table is not.
+            # A part of the rows may be rejected even if the whole table is not.
             part = table.take(np.arange(plan.smallest_part(table.count)))
             for model in models:
                 part.rehearse(model)
@@ -175,10 +175,10 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         dataset = promises[0].dataset
         charge_entry = self._pay(budget, whole, dataset, secret=entropy.secret)
         for model in models:
-            # One charge was made for all, and one source draws for all.
+            # All models share one charge and one source of randomness.
             model.set_params(ledger=None, random_state=None)
         with warnings.catch_warnings():
-            # The warning above was about all of them.
+            # The warnings above covered all candidates.
             warnings.simplefilter("ignore", ClaimedGuarantee)
             warnings.simplefilter("ignore", LooseBudget)
             warnings.simplefilter("ignore", RepeatedSpending)
@@ -197,7 +197,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         *,
         secret: bool,
     ) -> Charge | None:
-        """Charge the whole search, before anything is drawn."""
+        """Charge the whole search before any random number is drawn."""
         if dataset is None:
             return None
         place = self.estimator.ledger
@@ -220,7 +220,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         budget: Budget,
         charge_entry: Charge | None,
     ) -> None:
-        """Take over the winner and nothing else that was learned from the data."""
+        """Keep the winner, and nothing else that was learned from the data."""
         model, own = found.model, self.estimator
         model.set_params(ledger=own.ledger, random_state=own.random_state)
         if hasattr(own, "classes"):
@@ -254,22 +254,22 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         from sklearn.model_selection import ParameterGrid  # slow to import
 
         if not hasattr(self.estimator, "rehearse"):
-            raise InvalidParameter("estimator", "one of confide's", self.estimator)
+            raise InvalidParameter("estimator", "an estimator of confide", self.estimator)
         if getattr(self.estimator, "intervals", None) is not None:
             raise InvalidParameter(
                 "intervals",
                 "None in a search",
                 self.estimator.intervals,
-                "Intervals of a selected winner do not hold, because it was chosen for "
-                "its good score. Fit again with the chosen settings and intervals=True.",
+                "Intervals of the winner are not valid, because it was selected by its "
+                "score. Fit again with the chosen settings and intervals=True.",
             )
         try:
             found = list(ParameterGrid({} if self.param_grid is None else self.param_grid))
         except (TypeError, ValueError) as error:
-            must = "a dict of lists, or a list of such"
+            must = "a dict of lists, or a list of such dicts"
             raise InvalidParameter("param_grid", must, str(error)) from None
         if len(found) < 2:
-            must = "two candidates or more"
+            must = "at least two candidates"
             raise InvalidParameter("param_grid", must, f"{len(found)} of them")
         known = set(self.estimator.get_params(deep=False))
         named = {name for one in found for name in one}
@@ -290,17 +290,17 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def classes_(self) -> Any:
-        """The labels."""
+        """The class labels of the winner."""
         return self._winner_attribute("classes_")
 
     @property
     def n_features_in_(self) -> int:
-        """How many features the winner was fitted on."""
+        """The number of features that the winner was fitted on."""
         return int(self._winner_attribute("n_features_in_"))
 
     @property
     def feature_names_in_(self) -> Any:
-        """The names of the features, where the table had some."""
+        """The names of the features, if the table had names."""
         return self._winner_attribute("feature_names_in_")
 
     def _winner_attribute(self, name: str) -> Any:
@@ -414,7 +414,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _common(promises: list[Guarantee]) -> Guarantee:
-    """Return the weakest guarantee, if none is refuted and all are of one relation."""
+    """Return the weakest guarantee; reject refuted ones and different relations."""
     relations = {promise.neighbours for promise in promises}
     if len(relations) > 1:
         raise InvalidParameter(
@@ -444,7 +444,7 @@ def _of_winner(alone: Guarantee, whole: Guarantee, assumed: tuple[str, ...]) -> 
 
 
 def _check_in_memory(X: Any, *, named: bool) -> None:
-    """Reject tables of which no candidate could be given rows of its own."""
+    """Reject tables in files or parts, whose rows cannot be divided among candidates."""
     if is_in_parts(X) or (isinstance(X, str | Path) and not named):
         raise InvalidParameter(
             "table",

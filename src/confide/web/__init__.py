@@ -1,4 +1,4 @@
-"""The page to work in, for one person on one machine: ``confide open``."""
+"""The pages of ``confide open``, for one person on one machine."""
 
 from confide.web.server import serve
 

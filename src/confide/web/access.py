@@ -1,8 +1,8 @@
-"""Who may speak to the page: the browser that opened the first address, and nobody else.
+"""Access control: only the browser that opened the first address can use the pages.
 
 Every request must name this server as its host, come from this server's own pages, and
-carry the cookie that the first address was exchanged for. Browsers send cookies of
-127.0.0.1 to every port, so the cookie also belongs to a path that cannot be guessed.
+carry the cookie that was set when the first address was opened. Browsers send cookies of
+127.0.0.1 to every port, so the cookie is also limited to a path that cannot be guessed.
 """
 
 import hmac
@@ -32,21 +32,21 @@ HEADERS = {
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
 }
-"""Other sites see no referrer. With none at all, browsers send forms of ours without their
-origin."""
+"""Headers of every response. The referrer is hidden from other sites only: without any
+referrer, browsers send our own forms without their origin."""
 OWN_SITES = ("same-origin", "none")
-"""Header values of requests from our own pages, and of typed addresses."""
+"""Values of ``sec-fetch-site`` for our own pages and for typed addresses."""
 PAGE = (
     '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">{head}'
     "<title>confide</title></head><body><h1>{title}</h1><p>{text}</p></body></html>"
 )
-STRANGER = "This page is for the browser in which it was opened."
-ADVICE = "End confide where it was started, with Ctrl-C, and start it again: confide open"
+STRANGER = "This page works only in the browser in which it was first opened."
+ADVICE = "Stop confide with Ctrl-C where it was started, and start it again: confide open"
 
 
 @dataclass(slots=True)
 class Admission:
-    """What lets a browser in: a token that works once, then a cookie on a secret path."""
+    """Credentials: a token that works once, then a cookie on a secret path."""
 
     port: int
     token: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
@@ -61,7 +61,7 @@ class Admission:
 
     @property
     def origin(self) -> str:
-        """Where the pages come from."""
+        """The origin of the pages."""
         return f"http://{self.host}"
 
     @property
@@ -70,13 +70,13 @@ class Admission:
         return f"{self.origin}{ENTRANCE}?token={self.token}"
 
     def admits(self, token: str) -> bool:
-        """Whether a token is right; it works only once."""
+        """Return whether a token is right, and accept it only once."""
         right = not self.used and hmac.compare_digest(token.encode(), self.token.encode())
         self.used = self.used or right
         return right
 
     def knows(self, header: str) -> bool:
-        """Whether cookies hold the one that was given out."""
+        """Return whether a cookie header contains the cookie of this server."""
         try:
             held = SimpleCookie(header).get(COOKIE)
         except CookieError:
@@ -86,13 +86,13 @@ class Admission:
 
 
 class Gate:
-    """Lets permitted requests pass, and adds our headers to every response."""
+    """Middleware that refuses foreign requests and adds headers to all responses."""
 
     def __init__(self, app: ASGIApp, entry: Admission) -> None:
         self.app, self.entry = app, entry
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or refuse it."""
+        """Pass a request to the application, or refuse it."""
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
@@ -114,7 +114,7 @@ class Gate:
         await self.app({**scope, "path": inside, "raw_path": None}, receive, marked)
 
     def _answer(self, scope: Scope) -> Response | None:
-        """Return the answer to a request that is refused; None admits it."""
+        """Return the response to a request that is refused; None if it is admitted."""
         headers, path = Headers(scope=scope), str(scope["path"])
         if headers.getlist("host") != [self.entry.host]:
             return refusal("Requests must name this server as their host.")
@@ -125,17 +125,17 @@ class Gate:
         if foreign or headers.get("sec-fetch-site", "none") not in OWN_SITES:
             return refusal("Requests must come from the pages of this server.")
         if scope["method"] not in ("GET", "HEAD") and spoken is None:
-            return refusal("Requests that change something must say where they come from.")
+            return refusal("Requests that change something must state their origin.")
         inside = path == self.entry.path or path.startswith(f"{self.entry.path}/")
         if not inside or not self.entry.knows(headers.get("cookie", "")):
             return refusal(f"{STRANGER} {ADVICE}")
         return None
 
     def _enter(self, scope: Scope) -> Response:
-        """Exchange the token for the cookie, and redirect to an address without it.
+        """Exchange the token for the cookie, and redirect to an address without the token.
 
-        The page leads on by itself: to a redirect browsers would not send a strict cookie
-        if the first address was opened from somewhere else.
+        The redirect is done by a page, because after an HTTP redirect browsers would not
+        send a strict cookie if the first address was opened from another site.
         """
         query = parse_qs(scope.get("query_string", b"").decode("ascii", "replace"))
         if not self.entry.admits(query.get("token", [""])[0]):
@@ -146,7 +146,7 @@ class Gate:
             f'<link rel="icon" href="{there}static/icon.svg">'
         )
         link = f'<a href="{there}">Go on</a>'
-        # the next page must not be told this address
+        # the referrer must not reveal the token in this address
         response = HTMLResponse(
             PAGE.format(head=head, title="confide", text=link),
             headers={"referrer-policy": "no-referrer"},
@@ -162,6 +162,6 @@ class Gate:
 
 
 def refusal(text: str) -> Response:
-    """Return a refusal that reveals nothing."""
+    """Return a response that refuses a request and reveals nothing."""
     page = PAGE.format(head="", title="Not for this browser", text=text)
     return HTMLResponse(page, status_code=403)

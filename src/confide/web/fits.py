@@ -1,4 +1,4 @@
-"""Settings of a fit: its budget and options, as a form gives them."""
+"""The settings of a fit, that is its budget and options, from a form."""
 
 import math
 from collections.abc import Mapping
@@ -20,12 +20,12 @@ USUAL = {
     "level": "0.95",
     "holdout": "0.2",
 }
-"""What a form shows first."""
+"""Initial entries of the form."""
 
 
 @dataclass(frozen=True, slots=True)
 class FitSettings:
-    """The settings of a fit, as text that the command line takes."""
+    """Settings of a fit, as text for the command line."""
 
     rows: int
     epsilon: str
@@ -55,7 +55,7 @@ class FitSettings:
 
     @property
     def budget(self) -> Budget:
-        """What the fit costs."""
+        """The budget of the fit."""
         return read_epsilon({"epsilon": self.epsilon, "delta": self.delta})
 
     @property
@@ -64,7 +64,7 @@ class FitSettings:
         return max(1, round(self.rows * (1 - float(self.holdout or 0))))
 
     def rows_with(self, fitted: int) -> int:
-        """Return the number of rows of which so many are in the fit."""
+        """Return the number of rows that leaves ``fitted`` rows after the holdout."""
         return math.ceil(fitted / (1 - float(self.holdout or 0)))
 
     def options(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""What forms send: bounded, as text, one value for every name."""
+"""Form data: bounded in size, as text, with one value for every name."""
 
 import re
 from collections.abc import Mapping
@@ -22,7 +22,9 @@ TYPE = "application/x-www-form-urlencoded"
 async def read_form(request: Request) -> dict[str, str]:
     """Return the fields of a form; reject anything that our pages do not send."""
     if request.headers.get("content-type", "").partition(";")[0].strip() != TYPE:
-        raise InvalidParameter("form", "sent by a page of this server", "another kind")
+        raise InvalidParameter(
+            "form", "sent by a page of this server", "another content type"
+        )
     body = bytearray()
     async for piece in request.stream():
         body += piece
@@ -43,7 +45,7 @@ async def read_form(request: Request) -> dict[str, str]:
 
 
 def read_number(text: str) -> int | float | str:
-    """Return a number where a text is one, as 20,000 or −3 are, and else the text."""
+    """Return a number if a text is one, such as 20,000 or −3, or else the text."""
     plain = text.replace("−", "-")
     plain = plain.replace(",", "") if THOUSANDS.fullmatch(plain) else plain
     for kind in (int, float):
@@ -55,7 +57,7 @@ def read_number(text: str) -> int | float | str:
 
 
 def read_rows(fields: Mapping[str, Any]) -> int:
-    """Return the number of rows, which must be one that a fit accepts."""
+    """Return the number of rows; raise if a fit would not accept it."""
     text = str(fields.get("rows", ""))
     number = read_number(text)
     if not (isinstance(number, int) and 0 < number <= MAX_ROWS):
@@ -73,7 +75,7 @@ def read_share(fields: Mapping[str, Any], name: str, what: str) -> float:
 
 
 def read_epsilon(fields: Mapping[str, Any]) -> Budget:
-    """Return the budget that two fields name; without a delta it is pure."""
+    """Return the budget in two fields; it is pure if there is no delta."""
     epsilon = str(fields.get("epsilon", ""))
     delta = str(fields.get("delta", ""))
     if not epsilon:

@@ -1,4 +1,4 @@
-"""Pages for the ledger: what was spent, what is left, limits, backups, verification."""
+"""Pages for the ledger: spending, remaining budgets, limits, backups, verification."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -16,7 +16,7 @@ from confide.web.table_pages import SEE_OTHER, UNPROCESSABLE
 from confide.web.workspace import IDENTIFIER, Workspace
 
 MOST_ENTRIES = 500
-"""Number of latest entries that are shown."""
+"""Largest number of entries that are shown."""
 
 
 def ledger(request: Request) -> Response:
@@ -67,7 +67,7 @@ def _change(request: Request, fields: dict[str, str]) -> Response:
 
 
 def _limit(request: Request, book: confide.Ledger, fields: dict[str, str]) -> Response:
-    """Set a limit, and go back to the plan where the form came from one."""
+    """Set a limit, and redirect to the plan if the form was on a plan page."""
     book.set_limit(fields.get("dataset", ""), read_epsilon(fields))
     project, place = fields.get("project", ""), "/ledger"
     if IDENTIFIER.fullmatch(project):

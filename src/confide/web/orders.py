@@ -1,9 +1,9 @@
-"""Orders: a fit that was written down, is confirmed once, and is paid for once.
+"""Orders: fits with fixed settings, each of which is confirmed and paid for only once.
 
 An order runs the command ``confide fit`` in a process of its own, which reserves its files,
-charges the ledger and delivers. What was paid and released is read in the ledger alone,
-under the name of the file that the order is for: whatever ends the server or the fit, page
-and ledger agree.
+charges the ledger and writes the model. What was charged and released is looked up in the
+ledger alone, by the name of the model file. The page therefore agrees with the ledger even
+if the server or the fit is killed.
 """
 
 import fcntl
@@ -23,7 +23,7 @@ from typing import IO
 
 import confide
 from confide._files import ReservedFile, write_file
-from confide.errors import ConfideError, InvalidParameter
+from confide.errors import BUG, ConfideError, InvalidParameter
 from confide.web.fits import FitSettings
 from confide.web.workspace import (
     IDENTIFIER,
@@ -35,10 +35,10 @@ from confide.web.workspace import (
 )
 
 COMMAND = (sys.executable, "-P", "-m", "confide")
-"""The command line, of which no file in the working directory takes a part's place."""
+"""The command line; files in the working directory cannot shadow its modules."""
 ERROR = "error: "
-TOLD = (ERROR, "refused:", "defect", "Stopped", "Charge ", "The release")
-"""Beginnings of the lines that the page repeats; progress is not recorded."""
+TOLD = (ERROR, "refused:", f"{BUG}:", "Stopped", "Charge ", "The release")
+"""Beginnings of output lines that the page repeats; progress is not recorded."""
 
 
 class State(StrEnum):
@@ -62,13 +62,13 @@ class Standing:
 
     @property
     def over(self) -> bool:
-        """Whether nothing more will happen."""
+        """Whether the order is finished."""
         return self.state in (State.RELEASED, State.FAILED)
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A fit that may be paid for once, as it was written down."""
+    """Fit with fixed settings, which can be paid for only once."""
 
     folder: Path
     table: Path
@@ -79,17 +79,17 @@ class Order:
 
     @property
     def identifier(self) -> str:
-        """The name of its folder."""
+        """The name of the folder of the order."""
         return self.folder.name
 
     @property
     def model(self) -> Path:
-        """Where the model will be written."""
+        """The path of the model file."""
         return self.folder / "model.json"
 
     @property
     def schema_file(self) -> Path:
-        """The schema as it was when the order was written down."""
+        """The path of a copy of the schema, made when the order was created."""
         return self.folder / "schema.toml"
 
     @property
@@ -98,11 +98,11 @@ class Order:
         return (self.folder / "confirmed").exists()
 
     def words(self) -> list[str]:
-        """Return the command that the order stands for."""
+        """Return the arguments of the command that carries out the order."""
         return self._words(self.ledger, str(self.model))
 
     def shown_words(self) -> list[str]:
-        """Return the command for another model file, without the password of a ledger."""
+        """Return the arguments to show: a relative model file, and no ledger password."""
         return self._words(str(confide.ledger.redacted(self.ledger)), self.model.name)
 
     def _words(self, ledger: str, out: str) -> list[str]:
@@ -113,14 +113,14 @@ class Order:
         ]
 
     def same_as(self, other: "Order") -> bool:
-        """Whether another order asks for the same."""
+        """Return whether another order is for the same fit."""
         here = replace(other, folder=self.folder)
         texts = [one.schema_file.read_bytes() for one in (self, other)]
         return here == self and texts[0] == texts[1]
 
 
 class OrderBook:
-    """All orders of a workspace; threads take turns where an order is started."""
+    """All orders of a workspace; only one thread at a time can start an order."""
 
     def __init__(self, workspace: Workspace, command: Sequence[str] = COMMAND) -> None:
         self.workspace, self.command = workspace, command
@@ -175,7 +175,7 @@ class OrderBook:
         )
 
     def book(self) -> confide.Ledger:
-        """Open the ledger of the workspace; it is made where nothing was ordered yet."""
+        """Open the ledger of the workspace; create it if no order was confirmed yet."""
         return open_book(
             self.workspace.ledger, new=not any(one.confirmed for one in self.all())
         )
@@ -197,8 +197,8 @@ class OrderBook:
         return True
 
     def _run(self, order: Order, lock: int) -> None:
-        """Run the command; it holds the lock as long as it lives, whatever happens here."""
-        # a file without a name: what is said of the progress is kept nowhere
+        """Run the command, which holds the lock until it ends, even if the server dies."""
+        # an unnamed file, so that messages about the progress are not kept
         said = tempfile.TemporaryFile()  # noqa: SIM115 - the thread closes it
         try:
             process = subprocess.Popen(  # noqa: S603 - our own command, without a shell
@@ -221,7 +221,7 @@ class OrderBook:
     def _watch(
         self, order: Order, process: "subprocess.Popen[bytes]", said: IO[bytes]
     ) -> None:
-        """Wait for the end of a fit, and keep its last message."""
+        """Wait for the end of a fit, and store its last message."""
         try:
             code = process.wait()
             said.seek(0)
@@ -252,10 +252,10 @@ class OrderBook:
         return False
 
     def standing(self, order: Order) -> Standing:
-        """Return the state of an order, by the ledger and by whether its fit is running."""
+        """Return the state of an order, from the ledger and the state of its process."""
         if not order.confirmed:
             return Standing(State.DRAFT)
-        # asked before the ledger is read: a fit that is over charges nothing any more
+        # checked before the ledger is read, because a finished fit charges nothing more
         running = self._is_running(order)
         charge, anchor, released = _booked(order)
         words = "" if running else _last_words(order)
@@ -285,13 +285,13 @@ class OrderBook:
 
 
 def open_book(ledger: str, *, new: bool = False) -> confide.Ledger:
-    """Open a ledger; one that is gone is not replaced by an empty one."""
+    """Open a ledger; unless ``new``, raise if its file is missing."""
     if not (new or "://" in ledger or Path(ledger).exists()):
         raise InvalidParameter(
             "the ledger",
-            "where it was when it was charged",
+            "in the place where it was charged",
             f"{ledger}, which is missing",
-            "Restore it: a new ledger would not know what was spent.",
+            "Restore it: a new ledger would not contain what was spent.",
         )
     return confide.Ledger.open(ledger)
 
@@ -302,9 +302,9 @@ def command_text(order: Order) -> str:
 
 
 def _booked(order: Order) -> tuple[int | None, str, bool]:
-    """Return an order's entries in a ledger: charge, anchor, and whether it has a release.
+    """Return the charge of an order, its anchor, and whether a release was recorded.
 
-    Every order has its own model file, which the charge names.
+    Entries are found by the name of the model file, which differs between orders.
     """
     book = open_book(order.ledger)
     file = f"{order.identifier}/{order.model.name}"

@@ -1,4 +1,4 @@
-"""Pages from templates, in which nothing that a user wrote becomes markup."""
+"""Pages from templates, in which the text of users is always escaped."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,7 +19,7 @@ from confide.reporting.markup import Cell, aligned_rows
 def page(
     request: Request, template: str, content: dict[str, Any], status: int = 200
 ) -> HTMLResponse:
-    """Return a page as an answer."""
+    """Render a template as an HTML response."""
     common = {"base": request.app.state.base, "version": __version__}
     text = _environment().get_template(template).render({**common, **content})
     return HTMLResponse(text, status_code=status)
@@ -47,7 +47,7 @@ def _environment() -> Environment:
 def plain_rows(
     rows: Sequence[Coefficient], columns: Sequence[TableColumn], digits: int
 ) -> list[tuple[Coefficient, list[Cell]]]:
-    """Return the cells of a report's table without widths, which our policy forbids."""
+    """Return the cells of a table without widths: our policy forbids inline styles."""
     return [
         (row, [replace(one, front=one.front + one.tail, width=0) for one in cells])
         for row, cells in aligned_rows(rows, columns, digits)
@@ -55,7 +55,7 @@ def plain_rows(
 
 
 def in_lines(text: str) -> Markup:
-    """Return a text of several lines, each of them harmless."""
+    """Escape a text of several lines; keep its line breaks and indents."""
     lines = text.split("\n")
     blanks = [" " * (len(line) - len(line.lstrip(" "))) for line in lines]
     pairs = zip(blanks, lines, strict=True)

@@ -35,7 +35,7 @@ CONFLICT = 409
 
 
 def plan(request: Request) -> Response:
-    """Show what a budget buys; nothing is read from the table."""
+    """Show the expected accuracy for a budget; nothing is read from the table."""
     project = project_of(request)
     if project.schema is None:
         place = f"{request.app.state.base}/projects/{project.identifier}/schema"
@@ -81,7 +81,7 @@ def _plan(
 
 
 def width(request: Request) -> Response:
-    """Say what rows or budget a desired width needs: a search that takes a while."""
+    """Search for the rows or the budget that a desired width needs, and show them."""
     project, asked = project_of(request), request.query_params
     told = error = ""
     try:
@@ -183,7 +183,7 @@ def _pay(request: Request, fields: dict[str, str]) -> Response:
 
 
 def progress(request: Request) -> Response:
-    """Describe the state of an order; nothing if the page shows it already."""
+    """Return the state of an order; nothing if the page already shows it."""
     order, orders = order_of(request), request.app.state.orders
     standing: Standing = orders.standing(order)
     if standing.over:

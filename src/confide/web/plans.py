@@ -1,4 +1,4 @@
-"""What a plan page shows: from public facts alone, before anything is spent."""
+"""The content of a plan page, from public facts alone, before anything is spent."""
 
 import math
 import tomllib
@@ -20,14 +20,14 @@ from confide.web.fits import FitSettings
 from confide.web.forms import read_number
 
 EPSILONS = ("0.1", "0.3", "1", "3", "10")
-"""Values of epsilon that are shown beside the one that was asked for."""
+"""Values of epsilon that are shown in addition to the requested one."""
 DIGITS = 3
 LEAST_DRAWS, COLUMN_DRAWS = 5, 250
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerForecast:
-    """The state of a ledger now and after a fit; or why it would refuse."""
+    """State of the ledger now and after a fit, or the reason why it would refuse."""
 
     dataset: str
     limit: str = ""
@@ -45,7 +45,7 @@ class LedgerForecast:
 
 @dataclass(frozen=True, slots=True)
 class BudgetLine:
-    """What one value of epsilon would mean."""
+    """Privacy and accuracy at one value of epsilon."""
 
     epsilon: str
     odds: str
@@ -57,7 +57,7 @@ class BudgetLine:
 
 @dataclass(frozen=True, slots=True)
 class PlanView:
-    """A plan in words and figures."""
+    """Content of a plan page."""
 
     plan: FitPlan
     text: GuaranteeText
@@ -79,7 +79,7 @@ class DesiredWidth:
 
 @lru_cache(maxsize=32)
 def plan_of(settings: FitSettings, schema_text: str, neighbours: str | None) -> FitPlan:
-    """Plan the fit; the same question is computed once."""
+    """Plan the fit; recent plans are cached."""
     public = schema_of(schema_text)
     return plan_fit(settings.estimator(public, neighbours), settings.fitted_rows)
 
@@ -109,7 +109,7 @@ def view(plan: FitPlan, settings: FitSettings) -> PlanView:
 
 
 def promised(plan: FitPlan, settings: FitSettings) -> Guarantee:
-    """Return what the fit would promise, with what a score of held-out rows assumes."""
+    """Return the guarantee of the fit, with the assumptions of a held-out score."""
     found = plan.guarantee
     if not settings.holdout:
         return found
@@ -118,7 +118,7 @@ def promised(plan: FitPlan, settings: FitSettings) -> Guarantee:
 
 
 def headline(guarantee: Guarantee) -> str:
-    """Return budget and relation of a guarantee in one line."""
+    """Return the budget and the neighbour relation of a guarantee in one line."""
     return f"{guarantee.budget}, {guarantee.neighbours} neighbours"
 
 
@@ -134,7 +134,7 @@ def _cells(plan: FitPlan, column: Any) -> tuple[str, ...]:
 
 
 def _budget_lines(plan: FitPlan, settings: FitSettings) -> list[BudgetLine]:
-    """For several values of epsilon return an attacker's gain and a fit's accuracy."""
+    """Return an attacker's gain and the accuracy of the fit for several epsilons."""
     asked = exact(settings.epsilon, "epsilon")
     values = {exact(text, "epsilon"): text for text in (*EPSILONS, settings.epsilon)}
     return [
@@ -156,7 +156,7 @@ def _with_epsilon(plan: FitPlan, settings: FitSettings, epsilon: str) -> FitPlan
     budget: Budget = confide.Approx(epsilon, delta) if delta else confide.Pure(epsilon)
     if budget == plan.budget:
         return plan
-    # the time for a table grows with its columns: of wide ones fewer are supposed
+    # the time grows with the number of columns: use fewer draws for wide tables
     draws = min(DRAWS, max(LEAST_DRAWS, COLUMN_DRAWS // len(plan.columns)))
     return plan.with_budget(budget, draws)
 
@@ -173,7 +173,7 @@ def _verdict(plan: FitPlan) -> str:
 
 
 def read_width(plan: FitPlan, fields: Mapping[str, str]) -> DesiredWidth | None:
-    """Return the desired width that a form asks about, if it does."""
+    """Return the desired width in a form; None if it is not filled in."""
     names = {str(place): column.name for place, column in enumerate(plan.columns)}
     name, text = names.get(fields.get("column", "")), fields.get("width", "")
     if not (name and text):
@@ -193,7 +193,7 @@ def answer(plan: FitPlan, settings: FitSettings, desired: DesiredWidth) -> str:
     if fitted is None and budget is None:
         return f"{what} is out of reach: no budget and no number of rows gives it."
     if fitted is None:
-        return f"{what} probably needs {budget}; no number of rows is enough without it."
+        return f"{what} probably needs {budget}; with less, no number of rows is enough."
     rows = f"about {settings.rows_with(fitted):,} rows with this budget"
     if budget is None:
         return f"{what} probably needs {rows}; with these rows no budget is enough."
@@ -223,7 +223,7 @@ def forecast(book: confide.Ledger, dataset: str, settings: FitSettings) -> Ledge
 
 
 def neighbours_of(book: confide.Ledger, dataset: str) -> str | None:
-    """Return the relation under which a dataset is recorded, once that is decided."""
+    """Return the neighbour relation of a dataset; None before it is recorded."""
     if dataset not in book.datasets():
         return None
     kept = book.account(dataset).neighbours

@@ -1,4 +1,4 @@
-"""Predictions for one row that is typed in: nothing is read and nothing is spent."""
+"""Predictions for one row from a form; no table is read and no budget is spent."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ DIGITS = 4
 
 @dataclass(frozen=True, slots=True)
 class RowField:
-    """A field for one column of a row: its choices where it has any."""
+    """Form field for one column of a row; ``options`` are its choices, if any."""
 
     name: str
     label: str
@@ -26,7 +26,7 @@ class RowField:
 
 
 def row_fields(schema: confide.Schema) -> list[RowField]:
-    """Return a field for every column that predicts."""
+    """Return a form field for every predictor."""
     return [
         RowField(f"value-{place}", column.name, *_kind_of(column))
         for place, column in enumerate(schema.predictors)
@@ -42,7 +42,7 @@ def _kind_of(column: Any) -> tuple[tuple[tuple[str, str], ...], str, str]:
 
 
 def _range_text(column: Any) -> str:
-    """Return the range of a column in words; empty where it has no limits."""
+    """Return the range of a column in words; empty if it has no limits."""
     if not getattr(column, "has_limits", False):
         return ""
     ends = [_shown(end) for end in (column.lower, column.upper)]
@@ -55,7 +55,7 @@ def _shown(end: Any) -> str:
 
 
 def predicted(model: Any, schema: confide.Schema, fields: Mapping[str, str]) -> list[str]:
-    """Return what the model predicts, and which values lie outside their ranges."""
+    """Return the prediction for a row, and remarks on values outside their ranges."""
     import pandas as pd
 
     row, beyond = {}, []
@@ -75,12 +75,12 @@ def predicted(model: Any, schema: confide.Schema, fields: Mapping[str, str]) -> 
     if hasattr(model, "predict_proba"):
         chances = model.predict_proba(frame)[0]
         pairs = zip(model.classes_, chances, strict=True)
-        told += [f"chance of {label}: {chance:.1%}" for label, chance in pairs]
+        told += [f"probability of {label}: {chance:.1%}" for label, chance in pairs]
     return told + beyond
 
 
 def _beyond(column: Any, value: Any) -> list[str]:
-    """Say that a value lies outside the range of its column, if it does."""
+    """Return a remark if a value lies outside the range of its column."""
     if not getattr(column, "has_limits", False):
         return []
     try:
@@ -93,4 +93,4 @@ def _beyond(column: Any, value: Any) -> list[str]:
     end = column.lower if known < column.lower else column.upper
     ends = f"{_shown(column.lower)} to {_shown(column.upper)}"
     what = _shown(known)
-    return [f"{column.name}: {what} is outside {ends}, and counts as {_shown(end)}."]
+    return [f"{column.name}: {what} is outside {ends}; {_shown(end)} is used instead."]

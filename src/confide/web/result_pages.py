@@ -27,7 +27,7 @@ from confide.web.results import (
 from confide.web.schema_form import read_header
 
 REPORT_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'"
-"""The report is a page of its own, with its style inside and no script at all."""
+"""Content policy of the report, which has inline styles and no scripts."""
 KINDS = {
     "model.json": "application/json",
     "report.html": "text/html; charset=utf-8",
@@ -50,7 +50,7 @@ def show_outcome(
     standing: Standing,
     told: Mapping[str, Any] | None = None,
 ) -> Response:
-    """Show an order that was confirmed."""
+    """Show the progress or the outcome of a confirmed order."""
     content: dict[str, Any] = {"order": order, "standing": standing}
     if standing.state is not State.RELEASED:
         template = "failed.jinja" if standing.over else "progress.jinja"
@@ -109,7 +109,7 @@ def report(request: Request) -> Response:
 
 
 async def predict(request: Request) -> Response:
-    """Predict for a row that was typed in, or for a table, and spend nothing."""
+    """Predict for a row from the form, or for a table; no budget is spent."""
     fields = await read_form(request)
     return await run_in_threadpool(_predict, request, fields)
 

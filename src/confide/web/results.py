@@ -1,4 +1,4 @@
-"""What a released model shows, and the files that it gives."""
+"""The results of a released model, and its files for download."""
 
 import re
 import shlex
@@ -42,7 +42,7 @@ SAVED_SCORE = 'confide.evaluation.save_score(model.holdout_score_, "model.score.
 
 @dataclass(frozen=True, slots=True)
 class ResultView:
-    """What a page shows of a release."""
+    """Content of the result page."""
 
     model: Any
     title: str
@@ -60,8 +60,8 @@ def result_of(orders: OrderBook, order: Order) -> ResultView:
         confide.estimators.check_booked(path, open_book(order.ledger))
     except InvalidParameter:
         raise ConfideError(
-            f"{path} must be as the ledger recorded it; it was changed after the fit. "
-            "Delete it and reload: the recorded model is then restored from the ledger."
+            f"{path} differs from the ledger, because it was changed after the fit. Delete "
+            "it and reload: the recorded model is then restored from the ledger."
         ) from None
     model = confide.load_model(path)
     summary = model.summary()
@@ -85,18 +85,18 @@ def _score(order: Order) -> ScoreSection | None:
 
 
 def score_file(order: Order) -> Path:
-    """Return where the score of held-out rows is written."""
+    """Return the path of the score on held-out rows."""
     return order.model.with_suffix(".score.json")
 
 
 def coefficient_csv(summary: Summary) -> str:
-    """Return the coefficients as a table for other programs."""
+    """Return the coefficients as CSV."""
     text: str = summary.table.to_frame().to_csv()
     return text
 
 
 def report_page(orders: OrderBook, order: Order) -> bytes:
-    """Return the report, which the command makes."""
+    """Return the report that ``confide report`` would write."""
     words = ["report", str(orders.released(order)), "--ledger", order.ledger]
     if score_file(order).exists():
         words += ["--score", str(score_file(order))]
@@ -106,7 +106,7 @@ def report_page(orders: OrderBook, order: Order) -> bytes:
 
 
 def predictions(orders: OrderBook, order: Order, table: Path) -> Path:
-    """Predict for every row of a table, and return the file, which is private like it."""
+    """Predict for every row of a table; the file is as confidential as the table."""
     out = order.folder / f"predictions-{new_identifier()}.csv"
     words = ["predict", str(orders.released(order)), str(table), "--out", str(out)]
     _run(words, order)
@@ -114,7 +114,7 @@ def predictions(orders: OrderBook, order: Order, table: Path) -> Path:
 
 
 def prediction_file(order: Order, name: str) -> Path:
-    """Return a finished file of predictions by its name."""
+    """Return the path of a finished file of predictions."""
     path = order.folder / name
     if not (PREDICTIONS.fullmatch(name) and path.is_file()):
         raise InvalidParameter("file of predictions", "one that was written here", name)
@@ -122,14 +122,14 @@ def prediction_file(order: Order, name: str) -> Path:
 
 
 def score_command(order: Order) -> str:
-    """Return the command that scores the model on a later table, for another budget."""
+    """Return the command that scores the model on a later table, with a new budget."""
     words = ["confide", "score", str(order.model), "LATER-TABLE.csv", "--epsilon", "0.2"]
     ledger = str(confide.ledger.redacted(order.ledger))
     return shlex.join([*words, "--ledger", ledger, "--out", "later-score.json"])
 
 
 def _run(words: list[str], order: Order) -> None:
-    """Run a command that spends nothing; its last line is the message of an error."""
+    """Run a command that spends nothing; raise the last line of its errors if it fails."""
     done = subprocess.run(  # noqa: S603 - our own command, without a shell
         [*COMMAND, *words],
         stdin=subprocess.DEVNULL,
@@ -165,7 +165,7 @@ def script_text(order: Order) -> str:
 
 
 def _rows_text(order: Order) -> str:
-    """Return how Python reads the rows: as a whole, or again in every sweep."""
+    """Return Python code that reads the table into memory, or again in every sweep."""
     table = str(order.table)
     if confide.data.is_in_parts(table):
         return f"confide.data.open_table({table!r})"
@@ -173,6 +173,6 @@ def _rows_text(order: Order) -> str:
 
 
 def shell_text(order: Order) -> str:
-    """Return the command of an order with a line on what it does."""
+    """Return the command of an order, with a comment on what it does."""
     note = "# Runs the fit again: this charges the ledger again, and draws new noise."
     return f"{note}\n{command_text(order)}\n"

@@ -1,4 +1,4 @@
-"""Everything that is wrong in the form of a schema, in a sentence for each field."""
+"""Validation of the schema form: one sentence for every field with a fault."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -23,11 +23,13 @@ from confide.web.schema_form import (
 
 NO_NUMBER = "must be a number, such as 18 or 20,000 or 0.5."
 DAY = " as year-month-day, such as 2020-12-31."
-SHARES = "one number from 0 to 1 for every {}, in order, or for some of them, as {} = 0.4"
+SHARES = (
+    "one number from 0 to 1 for every {}, in order, or for some of them, such as {} = 0.4"
+)
 
 
 def form_faults(names: Sequence[str], answers: Mapping[str, str]) -> dict[str, str]:
-    """Return a sentence for every field that must be changed, by the name of the field."""
+    """Return one sentence for every field that must be changed, by its name."""
     found = _dataset_faults(answers)
     target = target_of(names, answers)
     if target is None:
@@ -53,7 +55,7 @@ def _dataset_faults(answers: Mapping[str, str]) -> dict[str, str]:
     if name in ("", UNNAMED, UNKNOWN) or not name.isprintable():
         found["name"] = (
             "Name: give the dataset a name; the ledger records spending "
-            "on the table under it."
+            "on the table under this name."
         )
     if not _is_count(answers.get("rows_per_person", "1") or "1", MOST_ROWS_PER_PERSON):
         found["rows_per_person"] = (
@@ -102,7 +104,7 @@ def _label_faults(texts: Mapping[str, str], builds: Any) -> dict[str, str]:
     if not builds("labels") or not plain_values(texts).get("labels"):
         return {
             "labels": (
-                "fill in its labels, two or more and each once, separated by commas: "
+                "fill in two or more different labels, separated by commas, such as "
                 "no, yes."
             )
         }
@@ -135,7 +137,7 @@ def _column_faults(line: ColumnForm) -> dict[str, str]:
     else:
         found = {}
     if fields["missing"] not in ("", "refuse", "midpoint", "category"):
-        found["missing"] = "choose one of the two."
+        found["missing"] = "choose one of the two options."
     return found
 
 
@@ -194,7 +196,7 @@ def _is_day(text: str) -> bool:
 
 def _level_faults(fields: Mapping[str, str], builds: Any) -> dict[str, str]:
     if not builds("levels"):
-        return {"levels": "fill in its levels, each once, separated by commas."}
+        return {"levels": "fill in its levels, without repeating any, separated by commas."}
     found = {}
     if fields["reference"] and not builds("levels", "reference"):
         found["reference"] = "the level to compare with must be one of its levels."

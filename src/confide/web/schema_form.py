@@ -1,6 +1,6 @@
-"""The form of a schema: names from the header of a table, everything else from a person.
+"""The schema form: column names from the header of a table, all else from the user.
 
-No value of the table is read to make it. The person who fills it in says how they know.
+No value of the table is read. Users can write down how they know what they declare.
 """
 
 import dataclasses
@@ -31,7 +31,7 @@ NUMBER_FIELDS = ("lower", "upper", "unit", "missing", "low", "high")
 
 @dataclass(frozen=True, slots=True)
 class ColumnForm:
-    """What was filled in for one column."""
+    """Entries of the form for one column."""
 
     number: int
     name: str
@@ -67,7 +67,7 @@ def read_header(table: Path) -> list[str]:
 
 
 def form_of(names: Sequence[str], answers: Mapping[str, str]) -> list[ColumnForm]:
-    """Return a line of the form for every column, with what was filled in before."""
+    """Return the entries of the form for every column, as filled in before."""
     return [
         ColumnForm(
             number,
@@ -81,18 +81,18 @@ def form_of(names: Sequence[str], answers: Mapping[str, str]) -> list[ColumnForm
 
 
 def first_answers(table: Path) -> dict[str, str]:
-    """Return what a fresh form shows."""
+    """Return the initial entries of the form."""
     return {"name": name_of(table), "rows_per_person": "1", "target-kind": "labels"}
 
 
 def wanted_columns(names: Sequence[str], answers: Mapping[str, str]) -> list[str]:
-    """Return the columns that the form is about; of a wide table those that were named."""
+    """Return the columns in the form: all, or those named for a wide table."""
     if len(names) <= MOST_COLUMNS:
         return list(names)
     asked = _listed(answers.get("columns", ""))
     unknown = [name for name in asked if name not in names]
     if unknown:
-        raise InvalidData(f"the table must hold the columns to use; it has no {unknown}.")
+        raise InvalidData(f"the columns to use must be in the table; it has no {unknown}.")
     if not 0 < len(asked) <= MOST_COLUMNS:
         raise InvalidParameter(
             "columns to use",
@@ -103,9 +103,9 @@ def wanted_columns(names: Sequence[str], answers: Mapping[str, str]) -> list[str
 
 
 def moved(names: Sequence[str], answers: Mapping[str, str]) -> dict[str, str]:
-    """Return the answers, at the present positions of their columns.
+    """Return the entries of the form, renamed to the current positions of columns.
 
-    Fields are named by the positions of their columns, which may have changed since.
+    Field names contain the positions of columns, which may have changed since.
     """
     now = [one_line(name) for name in names]
     then = [answers.get(f"column-{place}") for place in range(MOST_COLUMNS)]
@@ -146,13 +146,13 @@ def schema_from(names: Sequence[str], answers: Mapping[str, str]) -> Schema:
 
 
 def target_of(names: Sequence[str], answers: Mapping[str, str]) -> str | None:
-    """Return the name of the column to predict; None where none is chosen."""
+    """Return the name of the column to predict; None if none is chosen."""
     places = {str(place): name for place, name in enumerate(names)}
     return places.get(answers.get("target", ""))
 
 
 def target_values(name: str, answers: Mapping[str, str]) -> dict[str, Any]:
-    """Return what is declared of the column to predict."""
+    """Return the declared values of the column to predict."""
     labelled = answers.get("target-kind", "") == "labels"
     own = LABEL_FIELDS if labelled else NUMBER_FIELDS
     given = plain_values({field: answers.get(f"target-{field}", "") for field in own})
@@ -162,17 +162,17 @@ def target_values(name: str, answers: Mapping[str, str]) -> dict[str, Any]:
 
 
 def facts_of(kind: str) -> set[str]:
-    """Return what may be declared of a kind of column."""
+    """Return the names of the values that a kind of column can declare."""
     return {field.name for field in dataclasses.fields(COLUMNS.find(kind))}
 
 
 def holds_days(column: Any) -> bool:
-    """Whether a kind of column, or a column, has a range of days."""
+    """Return whether a column, or a kind of column, has a range of days."""
     return hasattr(column, "lower") and column.dtype is not float
 
 
 def column_values(line: ColumnForm) -> dict[str, Any]:
-    """Return what is declared of a column: the fields that its kind has."""
+    """Return the declared values of a column, limited to the fields of its kind."""
     fields = dict(line.fields)
     if holds_days(COLUMNS.find(line.kind)):
         fields |= {"lower": fields["first"], "upper": fields["last"]}
@@ -190,7 +190,7 @@ def plain_values(fields: Mapping[str, str]) -> dict[str, Any]:
 
 
 def schema_text(schema: Schema, names: Sequence[str], answers: Mapping[str, str]) -> str:
-    """Return a schema file that also says how a person knows what it declares."""
+    """Return a schema file, with comments on how the declared values are known."""
     lines = [
         f"# {one_line(line.name)}: {one_line(line.reason)}\n"
         for line in form_of(names, answers)

@@ -1,4 +1,4 @@
-"""The server: one person, one machine, one folder."""
+"""The server of ``confide open``, for one person, one machine and one folder."""
 
 import os
 import socket
@@ -28,7 +28,7 @@ from confide.web.workspace import Workspace
 
 MOST_CONNECTIONS = 64
 PATIENCE = 2.0
-"""Seconds to wait for word that no browser could be opened."""
+"""Seconds to wait before a browser is assumed to be open."""
 STATIC = {
     "page.css": "text/css",
     "icon.svg": "image/svg+xml",
@@ -38,7 +38,7 @@ STATIC = {
 
 
 def static(request: Request) -> Response:
-    """Return the style sheet or the script, which are all there is."""
+    """Return a static file: the style sheet, the icon or a script."""
     name = request.path_params["name"]
     if name not in STATIC:
         raise HTTPException(404)
@@ -78,7 +78,7 @@ ROUTES = [
 
 
 def application(workspace: Workspace, entry: Admission) -> ASGIApp:
-    """Return the pages behind their gate."""
+    """Return the application with all pages, behind access control."""
     app = Starlette(
         routes=ROUTES,
         exception_handlers={
@@ -99,20 +99,20 @@ def _refused(request: Request, error: Exception) -> Response:
 
 def _missing(request: Request, error: Exception) -> Response:
     status = getattr(error, "status_code", 404)
-    text = "There is no such page. Go back, or to the first page."
-    return page(request, "error.jinja", {"text": text, "title": "Not here"}, status)
+    text = "There is no such page. Go back, or go to the first page."
+    return page(request, "error.jinja", {"text": text, "title": "Page not found"}, status)
 
 
 def _defect(request: Request, error: Exception) -> Response:
-    """Describe where something went wrong; what an unexpected error says may be a value."""
+    """Show the place of an unexpected error; its message may quote data."""
     last = traceback.extract_tb(error.__traceback__)[-1]
     place = f"{type(error).__name__} at {Path(last.filename).name}:{last.lineno}"
     text = f"This is a bug in confide, please report it: {place}."
-    return page(request, "error.jinja", {"text": text, "title": "A defect"}, 500)
+    return page(request, "error.jinja", {"text": text, "title": "Unexpected error"}, 500)
 
 
 def bind(port: int) -> socket.socket:
-    """Take a port of this machine, a free one where none is asked for."""
+    """Bind a port of this machine; 0 chooses a free one."""
     own = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -151,7 +151,7 @@ def serve(
     browser : bool, default True
         Whether to open a browser.
     say : callable, default print
-        Receives messages for the user.
+        Function that is called with messages for the user.
 
     Raises
     ------
@@ -175,7 +175,7 @@ def serve(
             log_config=None,
             backlog=MOST_CONNECTIONS,
             access_log=False,
-            # what it would write of an unexpected error may quote a record
+            # its log of an unexpected error may quote a record
             log_level="critical",
             server_header=False,
             proxy_headers=False,
@@ -184,13 +184,13 @@ def serve(
             timeout_graceful_shutdown=3,
         )
         start = workspace.home / "start.html"
-        say(f"confide works in {workspace.folder}.")
+        say(f"confide is open for {workspace.folder}.")
         try:
             if browser and not _open(start, entry):
                 say("No browser could be opened.")
             say(
                 f"Open this address in a browser on this machine; it works once:\n"
-                f"{entry.first_address}\nCtrl-C ends it."
+                f"{entry.first_address}\nPress Ctrl-C to stop confide."
             )
             uvicorn.Server(config).run(sockets=[own])
         except KeyboardInterrupt:
@@ -204,9 +204,10 @@ def serve(
 
 
 def _open(start: Path, entry: Admission) -> bool:
-    """Open the first address by a file: other accounts can see the arguments of commands.
+    """Open the first address through a file that other accounts cannot read.
 
-    Opening may block until the browser is closed, and until then it needs the server.
+    The arguments of commands are visible to all accounts. Opening runs in a thread, because
+    it may block until the browser is closed, and the browser needs the server.
     """
     text = (
         '<!DOCTYPE html><meta charset="utf-8"><title>confide</title>'

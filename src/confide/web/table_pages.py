@@ -1,4 +1,4 @@
-"""Pages for a table: which file, what is public about it, and the holder's check."""
+"""Pages for a table: choice of the file, schema, and the check by the data holder."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -37,13 +37,13 @@ MISSING_RULES = {
     "refuse": "missing values make a fit reject the table",
     "drop": "rows without a value are left out of the fit",
     "midpoint": "missing values are replaced by the middle of the range",
-    "category": "missing values are encoded as no level",
+    "category": "missing values are treated as none of the levels",
 }
-"""What a fit makes of missing values."""
+"""How a fit treats missing values."""
 
 
 def home(request: Request) -> Response:
-    """Show the tables that were worked on, the orders, and files to choose from."""
+    """Show previous tables and orders, and files to choose from."""
     return _home(request)
 
 
@@ -87,8 +87,8 @@ def _choose(request: Request, text: str) -> Response:
         path = workspace.file(text)
         if len(read_header(path)) == 1:
             raise InvalidData(
-                f"{path} must have two columns or more, one of them to predict; its first "
-                "line names only one. Names are separated by commas, semicolons or tabs."
+                f"{path} must have at least two columns, one of them to predict; its first "
+                "line names only one. Separate names by commas, semicolons or tabs."
             )
     except ConfideError as error:
         return _home(request, str(error), text)
@@ -107,7 +107,7 @@ def project_of(request: Request) -> Project:
 
 
 def schema(request: Request) -> Response:
-    """Show the form of a schema; of the table its header alone is read."""
+    """Show the schema form; only the header of the table is read."""
     project = project_of(request)
     answers = project.answers or first_answers(project.table)
     if "columns" in request.query_params:
@@ -145,7 +145,7 @@ def _schema(
 
 
 async def declare(request: Request) -> Response:
-    """Check and keep what was declared."""
+    """Check a declared schema and save it."""
     fields = await read_form(request)
     return await run_in_threadpool(_declare, request, fields)
 
@@ -167,7 +167,7 @@ def _declare(request: Request, fields: dict[str, str]) -> Response:
 
 
 def declared(request: Request) -> Response:
-    """Show what a model will see: public facts alone."""
+    """Show the features of a model, from public facts alone."""
     project = project_of(request)
     found = project.schema
     if found is None:

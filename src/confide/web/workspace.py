@@ -1,7 +1,7 @@
-"""The folder in which a page keeps what it writes: tables, schemas, orders and the ledger.
+"""The folder for the files of ``confide open``: projects, orders and the ledger.
 
-Files are for their owner alone and hold no record of any table. One server at a time
-works in a folder; a killed one leaves no lock behind.
+Only their owner can read the files, which hold no records of any table. One server at a
+time can use a folder; a killed server leaves no lock behind.
 """
 
 import fcntl
@@ -26,63 +26,65 @@ IDENTIFIER = re.compile(r"[0-9a-f]{16}")
 
 
 def new_identifier() -> str:
-    """Return a name for a folder that cannot be guessed."""
+    """Return a random name for a folder, which cannot be guessed."""
     return secrets.token_hex(8)
 
 
 def write_record(path: Path, record: Mapping[str, Any]) -> None:
-    """Write plain values to a file, whole or not at all, and on the disk."""
+    """Write plain values to a JSON file, completely or not at all."""
     text = json.dumps(record, indent=1, ensure_ascii=False)
     write_file(path, text.encode("utf-8", "surrogateescape"), "file of the page")
 
 
 def read_record(path: Path) -> dict[str, Any]:
-    """Return the plain values of a file."""
+    """Return the plain values in a JSON file."""
     text = read_limited(path, "file of the page").decode("utf-8", "surrogateescape")
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        raise InvalidParameter("file of the page", "as the page wrote it", str(path))
+        raise InvalidParameter(
+            "file of the page", "unchanged since it was written", str(path)
+        )
     return found
 
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A table that was chosen, and what has been declared of it."""
+    """Chosen table, with its declared schema."""
 
     folder: Path
 
     @property
     def identifier(self) -> str:
-        """The name of its folder."""
+        """The name of the folder of the project."""
         return self.folder.name
 
     @property
     def table(self) -> Path:
-        """Where the table lies."""
+        """The path of the table."""
         return Path(str(self._record["table"]))
 
     @property
     def answers(self) -> dict[str, str]:
-        """What was filled in the form of the schema."""
+        """The entries of the schema form, by field."""
         found = self._record.get("answers", {})
         return {str(name): str(text) for name, text in found.items()}
 
     @property
     def schema_file(self) -> Path:
-        """Where the schema is written."""
+        """The path of the schema file."""
         return self.folder / "schema.toml"
 
     @property
     def schema(self) -> Schema | None:
-        """The schema, once there is one."""
+        """The schema; None before it is declared."""
         return Schema.from_toml(self.schema_file) if self.schema_file.exists() else None
 
     @property
     def schema_text(self) -> str:
-        """The schema as it is written."""
+        """The text of the schema file."""
         if not self.schema_file.exists():
             raise ConfideError(
                 f"{self.table.name} must have a schema before this: fill in its form first."
@@ -94,7 +96,7 @@ class Project:
         return read_record(self.folder / "project.json")
 
     def declare(self, answers: Mapping[str, str], text: str) -> None:
-        """Keep a schema, and the answers that it was made from."""
+        """Save a schema, and the form entries from which it was made."""
         write_file(self.schema_file, text.encode(), "schema")
         record = {"table": str(self.table), "answers": dict(answers)}
         write_record(self.folder / "project.json", record)
@@ -102,20 +104,22 @@ class Project:
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """A folder of tables, with a folder for the files of the page inside it."""
+    """Folder of tables, with a subfolder for the files of ``confide open``."""
 
     folder: Path
     ledger: str
 
     @classmethod
     def at(cls, folder: Path, ledger: str | None = None) -> "Workspace":
-        """Make the folders, for their owner alone."""
+        """Create the subfolders, which only their owner can read."""
         if not folder.is_dir():
             must = "a folder on this machine"
             raise InvalidParameter("the folder", must, str(folder))
         whole = folder.absolute()
         if not str(whole).isprintable():
-            must = "one whose path can be printed on a line, as the ledger records it"
+            must = (
+                "one whose path can be printed on one line, because the ledger records it"
+            )
             raise InvalidParameter("the folder", must, str(whole), "Rename it first.")
         home = whole / FOLDER
         try:
@@ -131,18 +135,18 @@ class Workspace:
 
     @property
     def home(self) -> Path:
-        """The folder of the page."""
+        """The subfolder for the files of ``confide open``."""
         return self.folder / FOLDER
 
     def file(self, text: str) -> Path:
-        """Return the path of a file that a form names: in the folder, or a whole one."""
+        """Return the path of a file named in a form, absolute or within the folder."""
         if not text:
             must = "filled in, for example visits.csv"
             raise InvalidParameter("path of the file", must, "nothing")
         try:
             return self.folder / Path(text).expanduser()
         except RuntimeError:
-            must = "one of a known account where it begins with ~"
+            must = "that of a known account if it begins with ~"
             raise InvalidParameter("path of the file", must, text) from None
 
     def lock(self) -> int:
@@ -154,7 +158,7 @@ class Workspace:
             os.close(handle)
             raise ConfideError(
                 f"{self.folder} can be open in only one page at a time, and it is already "
-                "open. Use that page, or end it with Ctrl-C where it was started."
+                "open. Use that page, or stop it with Ctrl-C where it was started."
             ) from None
         return handle
 
@@ -173,9 +177,10 @@ class Workspace:
         return Project(folder)
 
     def choose(self, table: Path) -> Project:
-        """Return the project of a table; it is made where there is none.
+        """Return the project of a table; create it if there is none.
 
-        Its folder is named after the path of the table: two clicks make one project.
+        Its folder is named by a hash of the path of the table, so that two clicks make only
+        one project.
         """
         name = hashlib.sha256(os.fsencode(table)).hexdigest()[:16]
         folder = self.home / "projects" / name
@@ -190,7 +195,7 @@ def dataset_of(schema: Schema) -> str:
     if schema.name in (UNNAMED, UNKNOWN) or not schema.name.isprintable():
         raise InvalidParameter(
             "name of the dataset",
-            "given: the ledger records spending on the table under it",
+            "given, because the ledger records spending on the table under this name",
             schema.name,
         )
     return schema.name

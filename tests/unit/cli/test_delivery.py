@@ -256,11 +256,11 @@ def test_a_ledger_that_cannot_enter_a_release_costs_nobody_the_model(book, monke
     monkeypatch.setattr("confide.ledger.ledger.keep_content", locked)
     told = run(*PAID, "--out", "model.json")
     assert told.exit_code == 0, told.output
-    assert "charge 2 was paid" in told.stderr
+    assert "charge 2 is recorded" in told.stderr
     assert load_model("model.json").release_ is not None
     schema = Schema.from_toml("loans.toml")
     model = LogisticRegression(Pure(1), schema=schema, ledger=book)
-    with pytest.warns(UnrecordedRelease, match="charge 3 was paid"):
+    with pytest.warns(UnrecordedRelease, match="charge 3 is recorded"):
         model.fit("loans.csv")
     assert [entry.kind for entry in book.entries()] == ["limit", "charge", "charge"]
 

@@ -96,7 +96,7 @@ def test_splines_are_tested_by_their_names(files):
         (("--per", "age=10"), "--effects or --ratios"),
         (("--label", "yes"), "no labels"),
         (("--reference", "times=2"), "for one of ['race']"),
-        (("--effects", "--per", "height=2"), "column of per"),
+        (("--effects", "--per", "height=2"), "column in per"),
     ):
         done = run("infer", model, *words)
         assert done.exit_code != 0
@@ -134,10 +134,10 @@ def test_a_schema_shows_terms_weights_and_offset(files):
 @pytest.mark.parametrize(
     ("formula", "words"),
     [
-        ("dose ~ height", "one of the declared ones"),
+        ("dose ~ height", "one of the declared columns"),
         ("dose ~ spline(weight)", "one of ['bs', 'poly']"),
         ("dose ~ bs(weight, knots=[10, 70])", "inside the declared range"),
-        ("income ~ age", "about the target 'dose'"),
+        ("income ~ age", "for the target 'dose'"),
         ("dose ~ age +", "must be like"),
     ],
 )

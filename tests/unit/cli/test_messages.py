@@ -147,7 +147,7 @@ def test_a_ledger_without_a_limit_says_how_to_set_one(folder, monkeypatch, capsy
     meant = run("budget", "book.db", "--dataset", "loans", "--epsilon", "1")
     assert "Did you mean 'loan'?" in meant.output
     again = run("budget", "book.db", "--dataset", "loans", "--epsilon", "2")
-    assert "was ε = 1 before" in again.output
+    assert "previous limit of loans was ε = 1" in again.output
 
 
 def test_an_unnamed_schema_is_refused_before_anything_is_spent(folder, monkeypatch, capsys):

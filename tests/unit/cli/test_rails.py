@@ -127,10 +127,10 @@ def check(rows):
 
 
 UNMATCHED = {
-    "labels": (["30,north,No", "40,south,Yes"], "Nothing in defaulted matches no, yes"),
-    "a label": (["30,north,no", "40,south,yse"], "Nothing in defaulted matches yes."),
-    "levels": (["30,North,no", "40,SOUTH,yes"], "Nothing in region matches north"),
-    "range": (["3,north,no", "4,south,yes"], "Nothing in age matches its range"),
+    "labels": (["30,north,No", "40,south,Yes"], "No value in defaulted matches no, yes"),
+    "a label": (["30,north,no", "40,south,yse"], "No value in defaulted matches yes."),
+    "levels": (["30,North,no", "40,SOUTH,yes"], "No value in region matches north"),
+    "range": (["3,north,no", "4,south,yes"], "No value in age matches its range"),
 }
 
 

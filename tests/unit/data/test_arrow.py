@@ -235,7 +235,7 @@ def test_what_arrow_cannot_hand_over_is_refused_without_its_values():
         pa.string(), 1, [None, pa.py_buffer(np.int32([0, 3])), pa.py_buffer(b"\xff\xfes")]
     )
     schema = Schema(columns=(Category("v", levels=("a", "b")),), target=SIGNS)
-    with pytest.raises(InvalidData, match="plain types") as caught:
+    with pytest.raises(InvalidData, match="simple types") as caught:
         schema.compact_design(pa.table({"v": bad}))
     assert caught.value.__suppress_context__
     assert "xff" not in str(caught.value)

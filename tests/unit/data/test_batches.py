@@ -98,7 +98,7 @@ def test_a_target_is_named_where_there_is_no_schema():
     [
         ({"names": "age"}, "names must be a sequence"),
         ({"names": ()}, "names must be a sequence"),
-        ({"names": ("age", "age")}, "different names"),
+        ({"names": ("age", "age")}, "distinct names"),
         ({"parts": ()}, "parts must be a sequence"),
         ({"parts": (month(0),)}, "not its result"),
         ({"rows": -1}, "a whole number, or None"),
@@ -114,7 +114,7 @@ def test_what_is_no_table_is_refused(settings, words):
 @pytest.mark.parametrize(
     ("batch", "words"),
     [
-        ([1, 2], "one is list"),
+        ([1, 2], "one is of type list"),
         (month(0).drop(columns="region"), r"\['region'\] are missing"),
         (month(0)[["age", "age", "region", "again"]], r"\['age'\] are missing"),
     ],

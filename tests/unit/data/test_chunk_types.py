@@ -128,7 +128,7 @@ def test_parts_of_another_width_are_refused_before_anything_is_paid(
     target = array.from_array(np.arange(8) % 2, chunks=4)
     book = booked(tmp_path)
     model = LogisticRegression(Pure(1), classes=(0, 1), ledger=book, row_norm=1.0)
-    with pytest.raises(ConfideError, match="2 features; one has 3"):
+    with pytest.raises(ConfideError, match="2 features; one part has 3"):
         model.fit(array.concatenate(blocks), target)
     assert book.account("people").charges == 0
 
@@ -155,7 +155,7 @@ def test_a_date_that_pandas_cannot_hold_is_not_quoted(tmp_path: Path) -> None:
     folder = tmp_path / "t"
     folder.mkdir()
     parquet.write_table(arrow.table({"day": days, "y": [0, 1]}), folder / "0.parquet")
-    with pytest.raises(InvalidData, match="plain types"):
+    with pytest.raises(InvalidData, match="simple types"):
         LogisticRegression(Pure(1), classes=(0, 1), row_norm=1.0).fit(folder, "y")
 
 

@@ -178,7 +178,7 @@ def _first(schema, column):
         ),
         (
             TOML.replace("upper = 98", 'range = "public"'),
-            'given lower and upper where range = "public"',
+            'given lower and upper if range = "public"',
         ),
         (TOML.replace("levels", "level"), r"\[columns.town\].*Did you mean 'levels'"),
         (TOML.replace("upper = 98", "upper = 98\nmiddle = 1"), r"\[columns.age\]"),
@@ -207,7 +207,10 @@ def _first(schema, column):
         (TOML.replace('column = "ill"', 'column = "age"'), "from the target 'age'"),
         ('columns = 3\n[target]\ncolumn = "y"\nbound = 1', r"\[columns.NAME\]"),
         ('[columns]\nage = 3\n[target]\ncolumn = "y"\nbound = 1', r"\[columns.NAME\]"),
-        ('[columns]\n[target]\ncolumn = "y"\nbound = 1', "columns must be one or more"),
+        (
+            '[columns]\n[target]\ncolumn = "y"\nbound = 1',
+            "columns must be a list of at least one column",
+        ),
     ],
 )
 def test_a_broken_file_is_explained(tmp_path, broken, says):
@@ -235,7 +238,7 @@ def test_a_file_that_cannot_be_read_is_explained(tmp_path):
 
 @pytest.mark.parametrize("level", [None, np.nan, pd.NA])
 def test_a_missing_value_is_no_level(level):
-    with pytest.raises(InvalidParameter, match="none missing"):
+    with pytest.raises(InvalidParameter, match="without duplicates or missing values"):
         Category("town", ("north", level))
 
 

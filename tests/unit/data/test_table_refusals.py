@@ -54,12 +54,12 @@ def test_an_empty_folder_and_a_pattern_without_files(folder):
     (folder / "empty" / ".hidden.csv").touch()
     for source in (folder / "empty", folder / "*.tsv"):
         said = refusal(InvalidParameter, str(source), "y")
-        assert "must be one file or more" in said
-        assert "which holds none" in said
+        assert "must be at least one file" in said
+        assert "which contains none" in said
 
 
 def test_files_of_two_kinds_and_of_unknown_kinds(folder):
-    assert "Choose one kind by a pattern" in refusal(InvalidParameter, folder, "y")
+    assert "Select one format by a pattern" in refusal(InvalidParameter, folder, "y")
     (folder / "a.xlsx").touch()
     assert "ends in one of" in refusal(InvalidParameter, folder / "a.xlsx", "y")
 
@@ -123,7 +123,7 @@ def test_packed_text_is_read_in_parts(folder):
     here = model().fit(TABLE[NAMES].to_numpy(), TABLE["y"])
     np.testing.assert_allclose(there.coef_, here.coef_, rtol=1e-9)
     (folder / "b.csv.gz").write_bytes(b"no such thing")
-    with pytest.raises(InvalidData, match="compressed as its name says"):
+    with pytest.raises(InvalidData, match="compressed in the format that its name implies"):
         open_table(folder / "b.csv.gz")
 
 
@@ -134,10 +134,10 @@ def test_packed_text_is_read_in_parts(folder):
 def test_addresses_are_no_paths(address):
     for settings, y in (({}, "y"), ({"schema": SCHEMA}, None)):
         said = refusal(InvalidParameter, address, y, **settings)
-        assert "a file that this machine reads by its path" in said
+        assert "the path of a local file" in said
         assert address in said
         assert "dask.dataframe" in said
-    with pytest.raises(InvalidParameter, match="reads by its path"):
+    with pytest.raises(InvalidParameter, match="the path of a local file"):
         open_table(address)
 
 

@@ -168,7 +168,7 @@ def test_knots_that_are_placed_keep_the_range_public():
     placed = schema("bs(age, knots=[30, 50])")
     assert placed.columns[0].range == "public"
     private = (replace(COLUMNS[0], range="private"), *COLUMNS[1:])
-    with pytest.raises(InvalidParameter, match="'public' for given knots"):
+    with pytest.raises(InvalidParameter, match="'public' if knots are given"):
         Schema(private, TARGET, terms=("bs(age, knots=[30, 50])",))
 
 
@@ -290,8 +290,8 @@ def test_moments_are_those_of_rows_spread_evenly():
         ("sin(age)", "one of \\['bs', 'poly'\\]"),
         ("bs(race, df=4)", "numbers or dates"),
         ("bs(smokes, df=4)", "numbers or dates"),
-        ("bs(age)", "given df, or knots"),
-        ("bs(age, df=4, knots=[30])", "given df, or knots"),
+        ("bs(age)", "given either df or knots"),
+        ("bs(age, df=4, knots=[30])", "given either df or knots"),
         ("bs(age, df=2)", "from 3 to 100"),
         ("bs(age, df=4.5)", "a whole number"),
         ("bs(age, knots=[10])", "inside the declared range"),
@@ -316,7 +316,7 @@ def test_terms_that_mean_nothing_are_refused_in_words(text, words):
 
 
 def test_terms_are_listed_once_each():
-    with pytest.raises(InvalidParameter, match="listed once each"):
+    with pytest.raises(InvalidParameter, match="listed without duplicates"):
         schema("age", "age")
     with pytest.raises(InvalidParameter, match="a list of terms"):
         Schema(COLUMNS, TARGET, terms="age")
@@ -326,12 +326,12 @@ def test_a_factor_of_one_level_is_no_term():
     one = (Category("only", ("a",)), COLUMNS[0])
     Schema(one, TARGET)
     for terms in (("only",), ("age", "only:age")):
-        with pytest.raises(InvalidParameter, match="two levels or more"):
+        with pytest.raises(InvalidParameter, match="at least two levels"):
             Schema(one, TARGET, terms=terms)
 
 
 def test_what_belongs_to_records_has_names_of_its_own():
-    with pytest.raises(InvalidParameter, match="different from each other"):
+    with pytest.raises(InvalidParameter, match="named differently from each other"):
         schema("age", case_weights=CaseWeights("age", 3))
     with pytest.raises(InvalidParameter, match="lower and upper"):
         schema("age", offset=Number("days"))
@@ -355,15 +355,15 @@ def test_weights_and_offsets_are_the_same_once_they_were_written(tmp_path):
     ("settings", "words"),
     [
         ({}, "a column or classes"),
-        ({"column": "times"}, "given together"),
-        ({"cap": 3}, "given together"),
+        ({"column": "times"}, "given if and only if"),
+        ({"cap": 3}, "given if and only if"),
         ({"column": "times", "cap": 0}, "a positive number"),
         ({"column": "times", "cap": "3"}, "a positive number"),
         ({"column": "times", "cap": 3, "typical": 4}, "no larger than the cap"),
         ({"column": "times", "cap": 3, "missing": "zero"}, "'refuse' or 'drop'"),
         ({"column": 3, "cap": 3}, "text"),
         ({"classes": {"yes": -1}}, "a positive number"),
-        ({"classes": [1, 2]}, "a weight for every label"),
+        ({"classes": [1, 2]}, "a table of weights by label"),
     ],
 )
 def test_weights_that_mean_nothing_are_refused_in_words(settings, words):

@@ -173,7 +173,7 @@ def test_sample_weight_is_refused_in_words():
     capped = LogisticRegression(BUDGET, weight_cap=2, row_norm=1.0)
     with pytest.raises(InvalidData, match="one number for every row"):
         capped.fit(X, y, sample_weight=np.ones(3))
-    with pytest.raises(InvalidData, match="some values are missing"):
+    with pytest.raises(InvalidData, match="must not contain missing values"):
         capped.fit(X, y, sample_weight=[1, 1, np.nan, 1])
     with pytest.raises(InvalidParameter, match="a positive number"):
         clone(capped).set_params(weight_cap=-1).fit(X, y, sample_weight=np.ones(4))
@@ -193,7 +193,7 @@ def test_mechanisms_without_a_theorem_for_them_refuse_weights_and_offsets(name):
     with pytest.raises((UnmetNeeds, InvalidParameter)) as caught:
         model.fit(people())
     if isinstance(caught.value, UnmetNeeds):
-        assert "weights of their own" in str(caught.value)
+        assert "without case weights" in str(caught.value)
 
 
 @pytest.mark.parametrize("name", sorted(TAKES))

@@ -128,7 +128,7 @@ def test_cross_validation_without_a_ledger_says_once_that_fits_add_up():
     texts = said(lambda: cross_val_score(model(), X, Y, cv=4))
     assert len(texts) == 1
     assert "ε = 0.5" in texts[0]
-    assert "five folds and a refit ε = 3." in texts[0]
+    assert "ε = 3 for five folds and a refit." in texts[0]
     assert "PrivateSearch" in texts[0]
 
 

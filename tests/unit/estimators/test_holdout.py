@@ -157,7 +157,7 @@ def test_rows_of_a_person_stay_together():
         clone(model).set_params(neighbours="replace-one").fit(table, holdout=held)
     with pytest.raises(InvalidParameter, match="name of a column"):
         Holdout(0.3, person=["patient"])
-    with pytest.raises(InvalidParameter, match="names persons"):
+    with pytest.raises(InvalidParameter, match="identifies persons"):
         clone(model).fit(clinic(50), holdout=held)
 
 

@@ -321,7 +321,7 @@ def test_a_model_without_probabilities_is_compared_by_errors_and_areas():
 def test_models_of_other_kinds_or_targets_are_not_compared(fitted, table):
     first, second = fitted["two classes"][0], fitted["numbers"][0]
     X, y = table[NAMES].to_numpy(), table["signs"].to_numpy()
-    with pytest.raises(InvalidParameter, match="one kind"):
+    with pytest.raises(InvalidParameter, match="of the same type"):
         compare_models(first, second, X, BUDGET, y=y)
     own = LogisticRegression(BUDGET, schema=SCHEMA).fit(clinic(200))
     with pytest.raises(InvalidParameter, match="schema"):

@@ -33,7 +33,9 @@ def told(schema, budget=BUDGET, table=TABLE):
 def test_a_summary_names_ranges_that_were_bought_before():
     bought = buy_ranges(TABLE, Schema((Number("age"),), TARGET), BUDGET, random_state=0)
     (ends,) = bought.lines
-    after = "Bought before; effects hold inside, values beyond are clamped"
+    after = (
+        "Bought before; effects hold inside these ranges, and values outside are clamped"
+    )
     assert told(bought.schema) == f"age {ends[1]} to {ends[2]}. {after}"
 
 

@@ -122,7 +122,7 @@ def test_contrasts_that_are_none_are_refused(line, asked, reason):
 def test_amounts_that_are_none_are_refused(line):
     for amount in ("ten", None, 0, np.nan):
         with pytest.raises(
-            InvalidParameter, match="per of 'age' must be a number other than 0"
+            InvalidParameter, match="amount for 'age' must be a number other than 0"
         ):
             line.effects({"age": amount})
     with pytest.raises(InvalidParameter, match="smaller model, or the columns"):

@@ -431,7 +431,7 @@ def test_several_classes_have_a_toolkit_each():
     assert found.wald_test("age", label="much").degrees == 1
     with pytest.raises(InvalidParameter, match="own coefficients"):
         found.wald_test("age")
-    assert "against the average" in found.inference("yes").scale.meaning
+    assert "relative to the average" in found.inference("yes").scale.meaning
 
 
 def test_terms_have_a_toolkit():

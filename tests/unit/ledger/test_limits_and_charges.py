@@ -31,7 +31,7 @@ def test_ten_times_a_tenth_fills_one_and_not_a_hair_more(ledger):
         assert charge.left.epsilon == 1 - Fraction(tenths, 10)
     assert ledger.account("adult").spent == Amount.of(Pure(1))
     assert charge.left.as_budget() is None
-    with pytest.raises(BudgetExceeded, match="It is used up"):
+    with pytest.raises(BudgetExceeded, match="The limit is used up"):
         ledger.charge("adult", Pure(1e-12))
     assert ledger.account("adult").charges == 10
 
@@ -75,7 +75,7 @@ def test_no_limit_no_charge_and_the_message_teaches(ledger):
         ledger.account("adult")
     assert ledger.entries() == ()
     ledger.set_limit("adults", Pure(1))
-    with pytest.raises(BudgetExceeded, match=r"limits for 'adults'. Did you mean 'adults'"):
+    with pytest.raises(BudgetExceeded, match=r"datasets: 'adults'. Did you mean 'adults'"):
         ledger.charge("adult", Pure(1))
 
 
@@ -93,9 +93,9 @@ def test_a_limit_may_move_but_not_below_what_is_spent_nor_to_another_kind(ledger
     ledger.set_limit("adult", Zcdp(1))
     ledger.set_limit("adult", Approx(1, 1e-5))
     ledger.charge("adult", Approx("0.5", 1e-6))
-    with pytest.raises(InvalidParameter, match="at least what is spent"):
+    with pytest.raises(InvalidParameter, match="at least what is already spent"):
         ledger.set_limit("adult", Approx(0.4, 1e-5))
-    with pytest.raises(InvalidParameter, match="at least what is spent"):
+    with pytest.raises(InvalidParameter, match="at least what is already spent"):
         ledger.set_limit("adult", Approx(1, 1e-7))
     with pytest.raises(MixedBudgets, match="must stay of kind Approx"):
         ledger.set_limit("adult", Zcdp(100))
@@ -127,7 +127,7 @@ def test_a_release_follows_its_own_charge_once(ledger):
         ledger.record(charge, "cafe")
     unknown, limit = replace(charge, number=99), replace(charge, number=1)
     for wrong in (unknown, limit, replace(charge, dataset="bank")):
-        with pytest.raises(InvalidParameter, match="that this ledger made"):
+        with pytest.raises(InvalidParameter, match="a charge of this ledger"):
             ledger.record(wrong, "cafe")
     with pytest.raises(InvalidParameter, match="release_hash"):
         ledger.record(ledger.charge("adult", Pure("0.3")), "")

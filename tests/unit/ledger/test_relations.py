@@ -170,11 +170,11 @@ def test_a_limit_changes_its_relation_and_back(ledger):
     assert ledger.account("adult").spent == Amount.of(Zcdp("0.8"))
     with pytest.raises(BudgetExceeded):
         ledger.charge("adult", Zcdp("0.1"), neighbours=ADD)
-    with pytest.raises(InvalidParameter, match=r"at least what is spent already \(ρ = 0.8"):
+    with pytest.raises(InvalidParameter, match=r"at least what is already spent \(ρ = 0.8"):
         ledger.set_limit("adult", Zcdp("0.7"))
     ledger.set_limit("adult", Zcdp("0.7"), neighbours="add-remove")
     assert ledger.charge("adult", Zcdp("0.5"), neighbours=ADD).left == Amount.nothing(Zcdp)
-    with pytest.raises(InvalidParameter, match=r"spent already .*2.8.*, for replace-one"):
+    with pytest.raises(InvalidParameter, match=r"already spent .*2.8.*, for replace-one"):
         ledger.set_limit("adult", Zcdp(2), neighbours="replace-one")
     assert ledger.verify() == 5
 
@@ -263,13 +263,13 @@ def test_batches_must_be_drawn_as_the_relation_asks(file_ledger):
 @pytest.mark.parametrize(
     ("number", "changes", "wrong"),
     [
-        (4, {"spent": '{"kind":"Pure","epsilon":"1/10"}'}, "for less than they cost"),
-        (4, {"spent": None}, "does not count earlier charges"),
+        (4, {"spent": '{"kind":"Pure","epsilon":"1/10"}'}, "as less than their cost"),
+        (4, {"spent": None}, "does not recount earlier charges"),
         (4, {"neighbours": None}, "earlier charges have no guarantee"),
-        (2, {"neighbours": "replace-one"}, "neighbours other than those of the limit"),
-        (2, {"neighbours": None}, "neighbours other than those of the limit"),
+        (2, {"neighbours": "replace-one"}, "relation that the limit does not accept"),
+        (2, {"neighbours": None}, "relation that the limit does not accept"),
         (2, {"neighbours": "both"}, "cannot be read"),
-        (1, {"spent": '{"kind":"Pure","epsilon":"0/1"}'}, "does not count earlier"),
+        (1, {"spent": '{"kind":"Pure","epsilon":"0/1"}'}, "does not recount earlier"),
     ],
 )
 def test_a_forged_relation_is_noticed(ledger, number, changes, wrong):

@@ -235,7 +235,7 @@ def test_no_budget_makes_up_for_too_few_rows():
 
 def test_a_width_needs_intervals_a_name_and_a_positive_number():
     bare = plan_fit(LinearRegression(BUDGET, schema=DOSE), 5000, draws=1)
-    with pytest.raises(InvalidParameter, match="a fit with intervals"):
+    with pytest.raises(InvalidParameter, match="a fit without intervals"):
         bare.smallest_rows("smoker", 1.0)
     plan = plan_fit(LinearRegression(BUDGET, schema=DOSE, intervals=True), 5000, draws=1)
     with pytest.raises(InvalidParameter, match="name of a column"):
@@ -330,7 +330,7 @@ def test_the_command_plans_a_mechanism_that_was_asked_for(tmp_path):
 def test_the_command_plans_a_purchase_of_ranges(tmp_path):
     words = ("--rows", "9000", "--epsilon", "0.1", "--buy-ranges")
     text = planned(tmp_path, *words)
-    assert "What to expect of ranges" in text
+    assert "Expected accuracy of ranges" in text
     assert "Noise on counts: gaussian" in text
     record = json.loads(planned(tmp_path, *words, "--json"))
     assert [line["name"] for line in record["columns"]] == ["age", "dose"]

@@ -43,5 +43,5 @@ def test_more_rows_find_ranges():
 
 def test_without_numbers_there_is_nothing_to_plan():
     none = Schema((Boolean("a"),), Target("y", labels=(0, 1)))
-    with pytest.raises(InvalidParameter, match="a number column"):
+    with pytest.raises(InvalidParameter, match="a numeric column"):
         plan_ranges(none, 100, Pure(1))

@@ -355,7 +355,7 @@ def test_the_command_line_says_it_before_it_pays(folder, monkeypatch):
         result = run(*paid, "--json")
         assert result.exit_code == 0
         assert "warning: The guarantee will be CLAIMED, not PROVED." in result.stderr
-        assert "(--mechanism objective) is, publish exact roundings" in result.stderr
+        assert "(--mechanism objective), publish exactly rounded numbers" in result.stderr
         content = json.loads(result.stdout)["guarantee"]
         assert (content["status"], content["reason"]) == (
             "CLAIMED",
@@ -371,7 +371,7 @@ def test_the_command_line_says_it_before_it_pays(folder, monkeypatch):
     assert [one["status_then"] for one in entries if one["kind"] == "charge"] == [
         *("CLAIMED", "CLAIMED")
     ]
-    assert "status then" in run("budget", "book.db", "--entries").stdout
+    assert "status when charged" in run("budget", "book.db", "--entries").stdout
 
 
 def _refuse(*_, **__):

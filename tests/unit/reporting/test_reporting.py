@@ -170,7 +170,7 @@ def test_what_is_spent_is_stated_for_a_relation():
     spent = {"spent": Pure("1.5"), "limit": Pure(4)}
     for counted_for, words in (
         (Neighbours.REPLACE_ONE, "spent ε = 1.5, counted for replace-one neighbours."),
-        (None, "spent ε = 1.5, for neighbours that the ledger does not record."),
+        (None, "spent ε = 1.5, for a neighbour relation that the ledger does not record."),
     ):
         for write in (model_card, report_page):
             assert words in write(a_summary(), **spent, counted_for=counted_for)
@@ -212,7 +212,7 @@ def test_the_card_of_a_release_without_guarantee_defends_against_nobody():
     for guarantee in (PURE.seeded(), REFUTED):
         card = model_card(a_summary(guarantee))
         assert "Against anyone" not in card
-        assert "Protects against nobody" in card
+        assert "Against nobody" in card
         assert "were released with" not in card
         assert "Budget spent" not in card
 

@@ -233,7 +233,7 @@ def test_more_columns_than_there_are_cannot_be_selected(mechanism):
 
 
 def test_too_many_supports_are_refused_with_their_number():
-    with pytest.raises(InvalidParameter, match="75287520 supports"):
+    with pytest.raises(InvalidParameter, match="75287520 sets"):
         ExponentialSelector(5).calibrate(objective(100), Pure(1), ADD)
 
 

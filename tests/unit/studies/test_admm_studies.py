@@ -205,7 +205,7 @@ def test_finding_lemma_2_allows_few_steps_whatever_the_noise(epsilon, most):
         )
 
     assert noise(most) > 10
-    with pytest.raises(InvalidParameter, match="holds for no amount of noise"):
+    with pytest.raises(InvalidParameter, match="for any amount of noise"):
         noise(most + 1)
 
 

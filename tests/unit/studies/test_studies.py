@@ -76,7 +76,7 @@ def test_stored_cells_are_found_again_exactly_and_by_their_own_edition_only(tmp_
     quick = reproduce(SMALL, quick=True, jobs=2, folder=tmp_path)
     assert (quick.computed, quick.stored) == (0, 4), "its cells are some of the whole"
     assert {p.stem for p in quick.files} == {"small-quick"}
-    assert "quick look" in quick.files[0].read_text()
+    assert "Quick run" in quick.files[0].read_text()
     shared = first.rows[first.rows["rows"] < 50].reset_index(drop=True)
     pd.testing.assert_frame_equal(shared, quick.rows, check_exact=True)
 
@@ -180,7 +180,7 @@ def test_a_cell_that_always_kills_its_worker_costs_no_other_cell(tmp_path):
     assert list(result.rows["number"]) == [0, 2, 3]
     (failure,) = result.failures
     assert "number=1" in failure.where
-    assert "died, twice" in failure.error
+    assert "died twice" in failure.error
     assert seen[-1].done == seen[-1].total == 4
 
 

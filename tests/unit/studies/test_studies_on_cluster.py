@@ -65,6 +65,7 @@ def run(*words):
     return CliRunner().invoke(cli.app, ["reproduce", *map(str, words)])
 
 
+@pytest.mark.slow
 def test_the_numbers_are_those_of_one_process(client, tmp_path):
     seen = []
     result = reproduce(SMALL, cluster=client, folder=tmp_path, progress=seen.append)
@@ -160,14 +161,17 @@ def test_a_cluster_that_drops_cells_is_named(client, tmp_path):
         if progress.running:
             client.cancel([Future(key, client) for key in client.futures], force=True)
 
-    with pytest.raises(ConfideError, match="What is finished is stored"):
+    with pytest.raises(ConfideError, match="Finished cells are stored"):
         reproduce(small_studies.SLOW, cluster=client, folder=tmp_path, progress=drop)
 
 
 def test_data_that_workers_lack_are_named_before_anything_starts(client, tmp_path, no_data):
     study = replace(SMALL, datasets=("warfarin",))
     where = "|".join(map(re.escape, client.nthreads()))
-    wanted = rf"on the worker ({where}), the dataset warfarin.*Set CONFIDE_DATA"
+    wanted = (
+        rf"on the worker ({where}), the study small needs the dataset warfarin"
+        r".*Set CONFIDE_DATA"
+    )
     with pytest.raises(DataNotFound, match=wanted):
         reproduce(study, cluster=client, folder=tmp_path)
     with pytest.raises(InvalidParameter, match="datasets of small must be among"):

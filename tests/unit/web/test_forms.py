@@ -58,8 +58,8 @@ def test_values_outside_their_ranges_are_told():
     row = {"value-0": "85", "value-1": "2019-05-01", "value-2": "no", "value-3": "a"}
     assert predicted(Model(), SCHEMA, row) == [
         "y: 4.000",
-        "age: 85 is outside 18 to 60, and counts as 60.",
-        "seen: 2019-05-01 is outside 2020-01-01 to 2021-01-01, and counts as 2020-01-01.",
+        "age: 85 is outside 18 to 60; 60 is used instead.",
+        "seen: 2019-05-01 is outside 2020-01-01 to 2021-01-01; 2020-01-01 is used instead.",
     ]
     inside = {**row, "value-0": "20", "value-1": "2020-05-01"}
     assert predicted(Model(), SCHEMA, inside) == ["y: 4.000"]

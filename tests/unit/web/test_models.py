@@ -36,7 +36,7 @@ CASES = {
     "classes": (
         {"target": "5", "target-kind": "labels", "target-labels": "a, b, c"},
         {"model": "logistic"},
-        "chance of c: ",
+        "probability of c: ",
     ),
 }
 

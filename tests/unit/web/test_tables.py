@@ -52,12 +52,12 @@ def test_a_table_that_is_chosen_many_times_at_once_is_one_project(visitor, table
         ("empty.csv", b"", "must hold the column names"),
         ("bars.csv", b"a|b|c\n1|2|3\n", "its only name contains '|'"),
         ("record.csv", b"1,2,3\n4,5,6\n", "like a record"),
-        ("twice.csv", b"a,a\n1,2\n", "different column names"),
+        ("twice.csv", b"a,a\n1,2\n", "distinct column names"),
         ("bytes.csv", bytes(range(256)), "must"),
         ("\0.csv", None, "must be"),
         ("break.csv", b'a,"b\nc",d\n1,2,3\n', "without line breaks"),
         ("blanks.csv", b"a b c\n1 2 3\n", "its only name contains a blank"),
-        ("one.csv", b"age\n1\n", "must have two columns or more"),
+        ("one.csv", b"age\n1\n", "must have at least two columns"),
         ("", None, "must be filled in"),
         ("~nobody9/t.csv", None, "of a known account"),
     ],
@@ -123,14 +123,22 @@ def field_of(page, name):
         ({"lower-0": "young"}, "lower-0", "age: its lowest value must be a number"),
         ({"upper-0": "nan"}, "upper-0", "age: its highest value must be a number"),
         ({"kind-0": "colour"}, "kind-0", "age: choose number, category"),
-        ({"levels-1": ""}, "levels-1", "region: fill in its levels, each once, separated"),
-        ({"levels-1": "a, b, a"}, "levels-1", "region: fill in its levels, each once"),
+        (
+            {"levels-1": ""},
+            "levels-1",
+            "region: fill in its levels, without repeating any,",
+        ),
+        ({"levels-1": "a, b, a"}, "levels-1", "region: fill in its levels, without"),
         ({"reference-1": "up"}, "reference-1", "region: the level to compare with must"),
         ({"share-1": "0.5, 0.7"}, "share-1", "region: write one number from 0 to 1"),
         ({"low-0": "30"}, "high-0", "age: fill in both ends of its typical range"),
         ({"low-0": "30", "high-0": "99"}, "high-0", "age: its typical range must lie"),
         ({"missing-0": "guess"}, "missing-0", "age: choose one of the two"),
-        ({"target-labels": "yes"}, "target-labels", "defaulted: fill in its labels, two"),
+        (
+            {"target-labels": "yes"},
+            "target-labels",
+            "defaulted: fill in two or more different",
+        ),
         ({"target-share": "2"}, "target-share", "defaulted: write one number from 0 to 1"),
         ({**NUMBER, "target-lower": "3"}, "target-upper", "defaulted: fill in both the"),
         ({"name": ""}, "name", "give the dataset a name"),
@@ -251,8 +259,8 @@ def test_a_schema_that_matches_nothing_is_told_to_the_holder_alone(visitor, tabl
     page = words(visitor.post(f"{project}/check"))
     assert "Confidential" in page
     assert "which no noise protects" in page
-    assert "Nothing in age matches its range" in page
-    assert "Nothing in region matches Nord, Süd" in page
+    assert "No value in age matches its range" in page
+    assert "No value in region matches Nord, Süd" in page
     assert "north" not in visitor.get(f"{project}/declared").text
     kept = [
         p.read_text("utf-8") for p in visitor.workspace.home.rglob("*.*") if p.is_file()
@@ -264,7 +272,7 @@ def test_a_table_that_lost_a_column_is_told_to_the_holder(visitor, table):
     project = visitor.declare(table)
     table.write_text("ages,region,defaulted\n20,north,no\n")
     page = words(visitor.post(f"{project}/check"))
-    assert "It lacks the declared column “age”. Is it “ages”?" in page
+    assert "The table lacks the declared column “age”. Is it “ages”?" in page
     assert "A fit would reject this table" in page
 
 

@@ -1,13 +1,13 @@
-"""Find a public data file on this machine, or download it, and verify its content.
+"""Search for a public data file, download it if necessary, and verify its content.
 
-Where a file is looked for, in this order:
+A file is searched for in this order:
 
-1. the folder that the environment variable ``CONFIDE_DATA`` names,
-2. the cache folder, ``$XDG_CACHE_HOME/confide`` or ``~/.cache/confide``,
-3. its public address, if it has one; what arrives is kept in the cache.
+1. in the folder given by the environment variable ``CONFIDE_DATA``,
+2. in the cache folder, ``$XDG_CACHE_HOME/confide`` or ``~/.cache/confide``,
+3. at its public URL, if it has one; downloads are stored in the cache.
 
-Every file is checked against a pinned checksum of its unpacked content, so the same
-numbers are read whether a file lies there plain, as ``.gz``, as ``.xz`` or as ``.zip``.
+The decompressed content of every file is checked against a pinned checksum. Files may be
+uncompressed or in the formats ``.gz``, ``.xz`` and ``.zip``.
 """
 
 import gzip
@@ -48,13 +48,13 @@ class DataFile:
     Parameters
     ----------
     path
-        Where it lies below the data folder, such as ``"adult/adult.data.xz"``.
+        Path relative to the data folder, such as ``"adult/adult.data.xz"``.
     sha256
-        Checksum of the unpacked content, in hexadecimal.
+        Checksum of the decompressed content, in hexadecimal.
     split
-        The name by which it is asked for; None where it is what one gets by default.
+        Name of the split, such as "train"; None for the default file.
     url
-        Public address with the same content, packed or not; None: by path only.
+        Public URL with the same content, compressed or not; None if there is none.
     member
         Name of the file inside a zip archive.
     """
@@ -71,33 +71,33 @@ class DataFile:
 
 
 def cache_folder() -> Path:
-    """Return the folder in which downloads are kept; it need not exist yet."""
+    """Return the folder in which downloads are stored, which may not exist yet."""
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "confide"
 
 
 def read(file: DataFile, source: str) -> bytes:
-    """Return the unpacked, verified content of a file, downloading it if need be."""
+    """Return the decompressed, verified content of a file, downloading it if necessary."""
     path = find(file, source)
     return _unpack(path.read_bytes(), path.name, file.member)
 
 
 def find(file: DataFile, source: str) -> Path:
-    """Return where a file lies after checking its content, downloading it if need be.
+    """Return the path of a file with verified content, downloading it if necessary.
 
     Parameters
     ----------
     file
-        What to look for.
+        The file to search for.
     source
-        Where the data come from, in words; named if they are not available.
+        Description of the source of the data, for error messages.
 
     Raises
     ------
     DataNotFound
-        The file is not here and has no address, or its address did not deliver.
+        The file is not on this machine, and it has no URL or the download failed.
     InvalidData
-        The file, or what was downloaded, does not have the pinned checksum.
+        The file or the download does not have the pinned checksum.
     """
     folders = _folders()
     for folder in folders:
@@ -155,7 +155,7 @@ def _has_content(packed: bytes, name: str, member: str | None, sha256: str) -> b
 
 @lru_cache(maxsize=64)
 def _verify(path: Path, mtime_ns: int, size: int, sha256: str, member: str | None) -> None:
-    """Check a file once; its time and size are asked for as keys of the cache."""
+    """Check the content of a file; the result is cached for its path, time and size."""
     del mtime_ns, size
     if not _has_content(path.read_bytes(), path.name, member, sha256):
         raise InvalidData(
@@ -193,7 +193,7 @@ def _get(file: DataFile, url: str, source: str) -> bytes:
 
 
 def _web() -> urllib.request.OpenerDirector:
-    """Return an opener that knows http and https only, redirections included."""
+    """Return an opener that supports http and https only, including redirections."""
     web = urllib.request.OpenerDirector()
     for handler in (
         urllib.request.ProxyHandler(),

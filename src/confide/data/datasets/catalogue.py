@@ -1,11 +1,11 @@
-"""Real public datasets for studies and tests, each pinned by a checksum.
+"""Public datasets for studies and tests, each with a pinned checksum.
 
     >>> load("adult", split="train")              # doctest: +SKIP
     >>> rows, labels = load_a9a(split="test")     # doctest: +SKIP
 
-Set ``CONFIDE_DATA`` to the folder that holds them; those with a public address are
-downloaded into the cache otherwise. Nothing is cleaned beyond what a column name
-promises: rows with missing values stay, as NaN.
+Set the environment variable ``CONFIDE_DATA`` to the folder that contains the datasets.
+Otherwise, datasets with a public URL are downloaded to the cache. The data are not cleaned,
+and missing values are read as NaN.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,23 +22,23 @@ from confide.data.datasets._fetch import DataFile, find, read
 from confide.errors import InvalidParameter
 
 Parser: TypeAlias = Callable[[BytesIO], pd.DataFrame]
-"""Turns the unpacked content of a file into a frame."""
+"""Function that converts the decompressed content of a file to a data frame."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A public dataset: its files, where they come from and how they are read.
+    """A public dataset: its files, their source, and a parser.
 
     Parameters
     ----------
     name : str
         Key in `DATASETS`.
     files : tuple of DataFile
-        Its files, each identified by its ``split``.
+        The files of the dataset, each identified by its ``split``.
     source : str
         Citation and licence, in one line.
     parse : callable or None
-        Reads one file as a data frame; None if the data are not a frame.
+        Function that reads a file as a data frame; None if the data are not tabular.
 
     Examples
     --------
@@ -54,7 +54,7 @@ class Dataset:
 
     @property
     def splits(self) -> tuple[str | None, ...]:
-        """What ``split`` may be; None means that it may be left out."""
+        """The possible values of ``split``; None means that it may be omitted."""
         return tuple(file.split for file in self.files)
 
     def file(self, split: str | None = None) -> DataFile:
@@ -66,7 +66,7 @@ class Dataset:
         raise InvalidParameter("split", f"{allowed} for {self.name}", split)
 
     def fetch(self) -> None:
-        """Make sure that every file is on this machine and has its pinned content."""
+        """Download missing files, and verify the checksums of all files."""
         for file in self.files:
             find(file, self.source)
 
@@ -77,10 +77,10 @@ def load(name: str | Dataset, split: str | None = None) -> pd.DataFrame:
     Parameters
     ----------
     name : str or Dataset
-        Key of `DATASETS`, or a `Dataset` of your own.
+        Key of `DATASETS`, or a user-defined `Dataset`.
     split : str, optional
-        "train" or "test" for adult; "sample" for acs is the small sample of California. The
-        other datasets have no split.
+        "train" or "test" for adult, or "sample" for a small sample of acs from California.
+        The other datasets have no splits.
 
     Returns
     -------
@@ -90,7 +90,7 @@ def load(name: str | Dataset, split: str | None = None) -> pd.DataFrame:
     Raises
     ------
     InvalidParameter
-        The name or the split is unknown, or the dataset is not a frame.
+        The name or the split is unknown, or the dataset is not tabular.
     DataNotFound
         The file is not on this machine and cannot be downloaded.
     InvalidData
@@ -105,18 +105,18 @@ def load(name: str | Dataset, split: str | None = None) -> pd.DataFrame:
     dataset = _look_up(name)
     if dataset.parse is None:
         raise InvalidParameter(
-            "name", "a dataset of columns", dataset.name, f"Use load_{dataset.name}."
+            "name", "a tabular dataset", dataset.name, f"Use load_{dataset.name}."
         )
     return dataset.parse(BytesIO(read(dataset.file(split), dataset.source)))
 
 
 def load_a9a(split: str) -> tuple[csr_matrix, Array]:
-    """Read a9a: a sparse 0/1 matrix of 123 columns, and labels −1 or 1.
+    """Read a9a, a sparse 0/1 matrix with 123 columns and labels −1 or 1.
 
     Parameters
     ----------
     split : {"train", "test"}
-        Which file to read.
+        The split to read.
 
     Returns
     -------
@@ -175,7 +175,7 @@ def _comma_separated(content: BytesIO) -> pd.DataFrame:
 
 
 def _adult(content: BytesIO) -> pd.DataFrame:
-    """No header, ``, `` between fields; the test file opens with a ``|`` comment."""
+    """Parse a file without a header; the test file begins with a ``|`` comment."""
     frame = pd.read_csv(
         content,
         names=_ADULT_COLUMNS,
@@ -197,7 +197,7 @@ def _kddcup99(content: BytesIO) -> pd.DataFrame:
 
 
 def _warfarin(content: BytesIO) -> pd.DataFrame:
-    """``NA`` and empty fields are missing; the three nameless columns are empty."""
+    """Parse ``NA`` and empty fields as missing; drop three empty, unnamed columns."""
     frame = pd.read_csv(content, na_values=["NA", ""], keep_default_na=False)
     return frame.loc[:, ~frame.columns.str.startswith("Unnamed:")]
 
@@ -284,7 +284,7 @@ _ALL = (
             ),
         ),
         source="Pace and Barry (1997), Sparse spatial autoregressions, Statistics & "
-        "Probability Letters 33, from the US census of 1990, by way of StatLib",
+        "Probability Letters 33, from the US census of 1990, via StatLib",
         parse=_comma_separated,
     ),
     Dataset(
@@ -331,4 +331,4 @@ _ALL = (
 )
 
 DATASETS: Final[Mapping[str, Dataset]] = MappingProxyType({d.name: d for d in _ALL})
-"""Every dataset by name."""
+"""All datasets by name."""

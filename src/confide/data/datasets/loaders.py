@@ -1,4 +1,4 @@
-"""Tables prepared as in benchmarks and papers: warfarin doses, ACS, KDD Cup 1999."""
+"""Tables prepared as in published benchmarks: warfarin doses, ACS and KDD Cup 1999."""
 
 from typing import Any, Final
 
@@ -25,21 +25,22 @@ _REFERENCE: Final = {"race": "white", "vkorc1": "G/G", "cyp2c9": "*1/*1"}
 
 
 def load_warfarin() -> pd.DataFrame:
-    """Read the 4,017 complete records, as papers on dose regression use them.
+    """Read the 4,017 complete records of the warfarin dosing study.
 
     Missing values are treated record by record, by rules that were public before the data:
 
-    - Enzyme inducers (carbamazepine, phenytoin, rifampicin) and amiodarone count as taken
-      only if the table says so. This is the consortium's own convention.
-    - A missing VKORC1 genotype at -1639 is inferred from a linked site: 2255, else 1173,
-      else 1542. The first and the last are linked closely enough only for patients who are
-      neither black nor of unknown race. This, too, is the consortium's rule.
-    - A record that still lacks dose, age, height, weight, race or one of the genotypes is
-      left out, and so are the rare CYP2C9 alleles other than *1, *2 and *3.
+    - Enzyme inducers (carbamazepine, phenytoin, rifampicin) and amiodarone are regarded as
+      taken only if this is recorded in the table. This is the convention of the consortium.
+    - A missing VKORC1 genotype at -1639 is inferred from the first known genotype at the
+      linked sites 2255, 1173 and 1542. The sites 2255 and 1542 are used only for patients
+      who are neither black nor of unknown race, because the linkage is weaker for others.
+      This is also the rule of the consortium.
+    - Records are dropped if dose, age, height, weight, race or a genotype is still missing,
+      or if they contain rare CYP2C9 alleles other than *1, *2 and *3.
 
-    Of 5,700 records 4,017 remain: 5,489 have dose and age, 4,386 of them height and weight,
-    4,318 a VKORC1 genotype (3,564 before linked sites are used), 4,259 one of the six
-    CYP2C9 genotypes, 4,017 a race.
+    Of 5,700 records, 4,017 remain after successive restrictions: 5,489 have dose and age;
+    of these, 4,386 have height and weight; 4,318 have a VKORC1 genotype (3,564 without
+    linked sites); 4,259 have one of the six CYP2C9 genotypes; and 4,017 have a race.
 
     Columns: age (in decades), height (cm), weight (kg), race, enzyme_inducer, amiodarone,
     vkorc1, cyp2c9 and dose (mg per week), as ``Schema.bundled("warfarin")`` declares them.
@@ -47,7 +48,7 @@ def load_warfarin() -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        A row for each patient.
+        One row per patient.
 
     Examples
     --------
@@ -61,7 +62,7 @@ def load_warfarin() -> pd.DataFrame:
 
 
 def complete_records(raw: pd.DataFrame) -> pd.DataFrame:
-    """Apply those rules to the table as it was published."""
+    """Apply the rules of `load_warfarin` to the published table."""
     race = raw["Race"]
     genotype = raw["CYP2C9 consensus"]
     known = ["*1/*1", "*1/*2", "*1/*3", "*2/*2", "*2/*3", "*3/*3"]
@@ -83,10 +84,10 @@ def complete_records(raw: pd.DataFrame) -> pd.DataFrame:
 
 
 def paper_features(frame: pd.DataFrame, schema: Schema) -> Array:
-    """Return 14 columns in the unit ball, without an intercept.
+    """Return 14 features whose rows are in the unit ball, without an intercept.
 
-    Numbers go to [0, 1], yes is 1, every level but the most common has an indicator; then
-    all is divided by the longest length possible.
+    Numbers are scaled to [0, 1], yes is coded as 1, and every level except the most common
+    has an indicator. All features are then divided by the largest possible row length.
     """
     parts: list[Any] = []
     for column in schema.columns:
@@ -124,19 +125,20 @@ _BIRTHPLACES: Final = {
 
 
 def load_acs() -> pd.DataFrame:
-    """Read the 90,636 working persons of the survey, and whether they earn over 50,000.
+    """Read the 90,636 working persons of the survey, with an indicator of income.
 
-    The rules are those of the usual benchmark: age above 16, an income above 100 dollars,
-    at least one hour of work a week, a weight of at least 1. Codes of occupations and
-    birthplaces are combined into the groups of the survey's data dictionary; everything
-    else is left as coded. There are three additional columns, occupation, birthplace and
-    over_50000, as ``Schema.bundled("acs_over_50000")`` declares them;
-    ``Schema.bundled("acs_income")`` predicts the income itself.
+    The selection is that of the usual benchmark: age above 16, an income above 100 dollars,
+    at least one hour of work per week, and a survey weight of at least 1. Codes of
+    occupations and birthplaces are combined into the groups of the survey's data
+    dictionary; all other columns are unchanged. There are three additional columns:
+    occupation, birthplace, and over_50000, which is whether the income exceeds 50,000
+    dollars. They are declared in ``Schema.bundled("acs_over_50000")``. The target of
+    ``Schema.bundled("acs_income")`` is the income itself.
 
     Returns
     -------
     DataFrame
-        A row for each person.
+        One row per person.
 
     Examples
     --------
@@ -150,7 +152,7 @@ def load_acs() -> pd.DataFrame:
 
 
 def persons_who_work(raw: pd.DataFrame) -> pd.DataFrame:
-    """Apply those rules to the table as it was published."""
+    """Apply the rules of `load_acs` to the published table."""
     income = raw["PINCP"]
     works = (raw["AGEP"] > 16) & (income > 100) & (raw["WKHP"] > 0) & (raw["PWGTP"] >= 1)
     frame = raw.assign(
@@ -162,7 +164,7 @@ def persons_who_work(raw: pd.DataFrame) -> pd.DataFrame:
 
 
 def _group_names(codes: Any, first: dict[str, int]) -> Any:
-    """Return the names of groups of codes, each given by its first code."""
+    """Return the group names of codes, given the first code of every group."""
     edges = [*first.values(), np.inf]
     return pd.cut(codes, edges, right=False, labels=list(first)).astype("object")
 
@@ -184,13 +186,14 @@ _GROUPS: Final = {
 def load_kddcup99() -> pd.DataFrame:
     """Read 494,021 connections with two additional columns: outcome and group.
 
-    The outcome is normal or attack, for ``Schema.bundled("kddcup99")``; the group is normal
-    or one of four kinds of attack, for ``Schema.bundled("kddcup99_groups")``.
+    The outcome is "normal" or "attack", and the group is "normal" or one of four types of
+    attack. They are the targets of ``Schema.bundled("kddcup99")`` and
+    ``Schema.bundled("kddcup99_groups")``.
 
     Returns
     -------
     DataFrame
-        A row for each connection.
+        One row per connection.
 
     Examples
     --------
@@ -204,7 +207,7 @@ def load_kddcup99() -> pd.DataFrame:
 
 
 def with_groups(raw: pd.DataFrame) -> pd.DataFrame:
-    """Add outcome and group to the table as it was published."""
+    """Add the columns outcome and group to the published table."""
     groups = {name: group for group, names in _GROUPS.items() for name in names}
     label = raw["label"]
     return raw.assign(

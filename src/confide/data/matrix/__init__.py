@@ -1,1 +1,1 @@
-"""Kinds of feature matrices."""
+"""Feature matrices: dense, sparse, or with categories as codes."""

@@ -1,8 +1,9 @@
-"""Categories of a design as cells of joint tables.
+"""Joint codes for several categories of a design.
 
-Several categories share one code per row, a cell of their joint table: a margin then looks
-up one number per table, and a sum over rows counts cells first. Which categories go
-together, and what a cell means, is public and settled before any row is read.
+Several categories share one code per row, the index of a cell in their contingency table.
+Margins then need one table lookup per group of categories, and sums over rows aggregate
+weights by cell first. The groups of categories and the meaning of cells are public and are
+fixed before any row is read.
 """
 
 import math
@@ -16,17 +17,17 @@ from scipy import sparse
 from confide._types import AnyArray
 
 MOST_CELLS = 2048
-"""Number of cells of a joint table that fits in the processor's first cache."""
+"""Largest number of cells of a joint table, so that it fits the L1 cache."""
 MOST_ENTRIES = 2**16
-"""Number of entries up to which a table is dense: reading it is cheaper than a block."""
+"""Largest number of entries of a dense table; larger tables are sparse."""
 
 Places: TypeAlias = AnyArray | slice
-"""Which columns of the design."""
+"""Indices of columns of the design."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndicatorBlock:
-    """Where the indicators of a category stand in the design, and their height."""
+    """Position of the indicators of a category in the design, and their height."""
 
     start: int
     count: int
@@ -35,11 +36,11 @@ class IndicatorBlock:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class CodedGroup:
-    """Some categories: the cell of every row, and what each cell means.
+    """A group of categories: the cell of every row, and the indicators of every cell.
 
-    ``table`` has a line for every cell, which holds the indicators that it sets; they
-    stand at ``places`` of the design. Where the categories are ``joint``, several cells
-    set the same indicator.
+    ``table`` has one row per cell, with the values of the indicators, which are the columns
+    ``places`` of the design. If the group is ``joint``, it has several categories, and an
+    indicator is set in several cells.
     """
 
     cells: AnyArray
@@ -52,25 +53,25 @@ class CodedGroup:
 
     @property
     def categories(self) -> int:
-        """How many categories there are: a cell sets one indicator of each at most."""
+        """Number of categories, of which each has at most one indicator per cell."""
         return int((self.table != 0).sum(axis=1).max()) if self.joint else 1
 
     def lookup(self, theta: AnyArray) -> AnyArray:
-        """Return Σ xⱼθⱼ over the indicators, for every cell."""
+        """Return Σ xⱼθⱼ over the indicators of every cell."""
         return self.table @ theta[self.places]
 
     def unpacked(self) -> "CodedGroup":
-        """Return the same with cells as indices: larger, but quicker where read often."""
+        """Return the group with cells as intp indices, which are larger but faster."""
         return CodedGroup(self.cells.astype(np.intp), self.table, self.places, self.joint)
 
     def truncated(self, unit: float) -> "CodedGroup":
-        """Return the same with indicators cut toward zero to multiples of a unit."""
+        """Return the group with indicators truncated to multiples of ``unit``."""
         steps = self.table / unit
         whole = steps.trunc() if sparse.issparse(steps) else np.trunc(steps)
         return CodedGroup(self.cells, whole * unit, self.places, self.joint)
 
     def cell_sums(self, weights: AnyArray) -> AnyArray:
-        """Add up the weights of the rows of every cell."""
+        """Sum the weights of the rows in every cell."""
         if weights.dtype != np.longdouble:
             return np.bincount(self.cells, weights, self.table.shape[0])
         sums = np.zeros(self.table.shape[0], np.longdouble)
@@ -78,20 +79,20 @@ class CodedGroup:
         return sums
 
     def indicators(self, rows: slice, table: Any) -> AnyArray:
-        """Return the lines of the table that belong to some rows."""
+        """Return the rows of ``table`` for the cells of the given rows."""
         if sparse.issparse(table):
             return np.asarray(table[self.cells[rows].astype(np.intp)].todense())
         return table.take(self.cells[rows], axis=0)
 
 
 def joint_cells(groups: Sequence[CodedGroup]) -> int:
-    """Return how many cells are added up in sequence after their rows."""
+    """Return the largest number of cells that a sum over rows adds up at the end."""
     return max((g.table.shape[0] for g in groups if g.joint), default=0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JointTable:
-    """The public part of a `CodedGroup`: its ``members``, and the table."""
+    """The public part of a `CodedGroup`: the slice of its categories, and the table."""
 
     members: slice
     sizes: tuple[int, ...]
@@ -99,7 +100,7 @@ class JointTable:
     places: Places
 
     def group(self, codes: Sequence[AnyArray]) -> CodedGroup:
-        """Return the cells of rows whose categories have these codes, −1 for none."""
+        """Return the group for rows with these codes of categories, −1 for none."""
         mine = codes[self.members]
         kind = np.min_scalar_type(math.prod(self.sizes) - 1)
         cells = mine[0].astype(kind)
@@ -112,7 +113,7 @@ class JointTable:
 
 
 def joined(columns: Sequence[IndicatorBlock], most: int) -> tuple[JointTable, ...]:
-    """Join categories, in their order, as long as their cells stay few."""
+    """Group consecutive categories, with a limit on the number of cells per group."""
     counts = [column.count for column in columns]
     return tuple(
         _joint(run, columns[run]) for run in _runs(counts, max(256, min(MOST_CELLS, most)))
@@ -120,7 +121,7 @@ def joined(columns: Sequence[IndicatorBlock], most: int) -> tuple[JointTable, ..
 
 
 def as_places(places: AnyArray) -> Places:
-    """Return a slice in place of consecutive indices, which is faster."""
+    """Return consecutive indices as a slice, which is faster, and others unchanged."""
     if len(places) and (np.diff(places) == 1).all():
         return slice(int(places[0]), int(places[-1]) + 1)
     return places

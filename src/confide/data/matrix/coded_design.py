@@ -1,7 +1,7 @@
-"""A design matrix that keeps numbers column by column, and categories as codes.
+"""Design matrices with numbers in column-major order and categories as codes.
 
-What a row costs does not grow with the number of levels. It becomes an array by `toarray`
-where that is simpler or as quick.
+The cost per row does not grow with the number of levels. Some operations convert blocks to
+dense arrays if this is simpler or equally fast.
 """
 
 from collections.abc import Sequence
@@ -25,17 +25,17 @@ from confide.data.matrix.sums import (
 )
 
 ROWS_AT_ONCE = 1024
-"""Number of rows of a dense matrix that fit in the processor's cache."""
+"""Number of rows of a dense matrix that fit the processor's cache."""
 CODED_BYTES = 2**22
-"""Bytes of a design that fit in the processor's last cache during a sum."""
+"""Size in bytes of a block that fits the last-level cache during a sum."""
 MOST_CODED_ROWS = 2**16
 WIDEST_DENSE = 1500
-"""A sample of a design with more columns keeps its codes."""
+"""Largest number of columns for which a subsample is converted to a dense matrix."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class CodedDesign:
-    """Rows of numbers, kept column by column, and of categories, kept as cells.
+    """Rows with numbers in column-major order and with categories as codes of cells.
 
     ``reach`` is a public bound on the length of a row. All entries are finite.
     """
@@ -51,17 +51,17 @@ class CodedDesign:
 
     @property
     def nbytes(self) -> int:
-        """Memory of the rows in bytes."""
+        """Size of the rows in memory, in bytes."""
         return self.numbers.nbytes + sum(group.cells.nbytes for group in self.groups)
 
     @property
     def block_rows(self) -> int:
-        """How many rows to work on at once: many, for each step does little by itself."""
+        """Number of rows per block; blocks are large because the work per row is small."""
         return max(64, min(CODED_BYTES // (8 * len(self.numbers) + 16), MOST_CODED_ROWS))
 
     @property
     def rows_per_piece(self) -> int:
-        """How many rows a sum adds up before it adds up the sums of pieces."""
+        """Number of rows per inner sum, whose results are then added."""
         if not self.groups:
             return FEW_ADDED
         cells = joint_cells(self.groups)
@@ -69,7 +69,7 @@ class CodedDesign:
 
     @property
     def sum_shape(self) -> SumShape:
-        """The order of addition in sums over a block and in margins."""
+        """Structure of sums over a block and of margins, for rounding error bounds."""
         count, block, piece = self.shape[0], self.block_rows, self.rows_per_piece
         rows = min(count, block)
         added = min(block, MOST_ADDED) if len(self.numbers) else block
@@ -77,7 +77,7 @@ class CodedDesign:
         entries = len(self.numbers) + sum(group.categories for group in self.groups)
         return SumShape(added, addition_depth(-(-rows // added)), terms, entries, entries)
 
-    # ------------------------------------------------------------------------ some rows
+    # ------------------------------------------------------------------- selected rows
 
     def __getitem__(self, chosen: slice | AnyArray) -> "CodedDesign":
         numbers = self.numbers[:, chosen]
@@ -86,21 +86,21 @@ class CodedDesign:
         return CodedDesign(numbers, self.places, groups, shape, self.reach)
 
     def empty(self) -> "CodedDesign":
-        """Return an empty matrix of the same kind, which holds no reference to the data."""
+        """Return an empty matrix of the same layout, without a reference to the data."""
         return self[np.empty(0, np.intp)]
 
     def slicer(self) -> Slicer["CodedDesign"]:
-        """Return a function that extracts rows in some precision, and their factors."""
+        """Return a function that extracts rows in a given precision, with their factors."""
         return lambda cut, dtype, factor: (_in_precision(self[cut], dtype), factor)
 
     def stride(self, step: int) -> RowStride:
-        """Return which rows a subsample of one in ``step`` takes."""
+        """Return the selection of one row in ``step``."""
         return RowStride.in_runs(step, self.shape[0])
 
     def subsample(
         self, stride: RowStride, factor: AnyArray | None
     ) -> tuple["CodedDesign | Dense", AnyArray | None]:
-        """Return a copy of some rows in single precision, with their factors."""
+        """Return a copy of a subsample in single precision, with its factors."""
         groups = tuple(replace(group, cells=stride(group.cells)) for group in self.groups)
         chosen = [stride(column, np.float32) for column in self.numbers]
         rows = len(chosen[0] if chosen else groups[0].cells)
@@ -114,7 +114,7 @@ class CodedDesign:
 
     @staticmethod
     def stacked(designs: "Sequence[CodedDesign]") -> "CodedDesign":
-        """Return the rows of several designs of one layout, one after the other."""
+        """Concatenate the rows of several designs of the same layout."""
         first = designs[0]
         groups = tuple(
             replace(group, cells=np.concatenate([d.groups[k].cells for d in designs]))
@@ -124,44 +124,44 @@ class CodedDesign:
         shape = (numbers.shape[1], first.shape[1])
         return CodedDesign(numbers, first.places, groups, shape, first.reach)
 
-    # ------------------------------------------------------------------- other matrices
+    # ------------------------------------------------------------ transformed matrices
 
     def without_duplicates(self) -> "CodedDesign":
-        """Return the matrix itself: no position holds two entries."""
+        """Return the matrix itself, which has one entry per position."""
         return self
 
     def columns(self, support: Sequence[int]) -> Dense:
-        """Return some columns."""
+        """Return the given columns as a dense matrix."""
         chosen = np.asarray(support, dtype=np.intp)
         units = np.zeros((self.shape[1], len(chosen)))
         units[chosen, np.arange(len(chosen))] = 1.0
         return Dense(self @ units)
 
     def absolute(self) -> "CodedDesign":
-        """Return the magnitudes of all entries."""
+        """Return the absolute values of all entries."""
         groups = tuple(replace(group, table=abs(group.table)) for group in self.groups)
         return replace(self, numbers=abs(self.numbers), groups=groups)
 
     def scaled(self, factor: AnyArray | None) -> Dense:
-        """Return every row times its factor; codes cannot hold it."""
+        """Multiply every row by its factor; the result is dense."""
         return Dense(self.toarray()).scaled(factor)
 
     def clipped(self, bound: float) -> Dense:
-        """Return entries no larger than a bound; codes cannot hold them."""
+        """Clip all entries to ± a bound; the result is dense."""
         return Dense(self.toarray()).clipped(bound)
 
     def truncated(self, unit: float) -> "CodedDesign":
-        """Return entries cut toward zero to multiples of a power of two, in doubles."""
+        """Truncate entries towards zero to multiples of a power of two, in doubles."""
         groups = tuple(group.truncated(unit) for group in self.groups)
         return replace(self, numbers=truncate(self.numbers, unit), groups=groups)
 
     def number_columns(self, factor: AnyArray | None) -> Dense:
-        """Return the columns of numbers, which have no factors."""
+        """Return the numeric columns; scale factors are not supported."""
         assert factor is None, "codes cannot be scaled"  # noqa: S101
         return Dense(self.numbers.T)
 
     def toarray(self, dtype: Any = np.float64) -> AnyArray:
-        """Return the rows as an array; categories are written some rows at a time."""
+        """Return the rows as a dense array, written in blocks if there are categories."""
         if not self.groups:
             return self.numbers.T.astype(dtype)
         matrix = np.empty(self.shape, dtype)
@@ -175,7 +175,7 @@ class CodedDesign:
         return matrix
 
     def plain(self, factor: AnyArray | None) -> Any:
-        """Return the rows times their factors as scikit-learn takes them, in doubles."""
+        """Return rows times factors in double precision, as input for scikit-learn."""
         return Dense(self.toarray()).plain(factor)
 
     # -------------------------------------------------------------------------- products
@@ -186,14 +186,14 @@ class CodedDesign:
         return self._with_categories(theta[self.places] @ self.numbers, theta)
 
     def row_independent_product(self, theta: AnyArray) -> AnyArray:
-        """Return the product `@`, with each row rounded independently of the others."""
+        """Return the product `@`, with each row rounded independently of other rows."""
         total = np.zeros(self.shape[0], theta.dtype)
         for number, factor in zip(self.numbers, theta[self.places], strict=True):
             total += factor * number
         return self._with_categories(total, theta)
 
     def weighted_sum(self, weights: AnyArray) -> AnyArray:
-        """Return Σ wᵢxᵢ; a matrix of weights gives a column for each of its columns."""
+        """Return Σ wᵢxᵢ, with one column per column of weights if they are a matrix."""
         if weights.ndim == 2:
             return np.column_stack([self.weighted_sum(column) for column in weights.T])
         total = np.empty(self.shape[1], weights.dtype)
@@ -211,7 +211,7 @@ class CodedDesign:
     def gram(
         self, weights: AnyArray, factor: AnyArray | None, height: float, *, double: bool
     ) -> Array:
-        """Return Σ wᵢxᵢxᵢᵀ of rows times their factors, beside a constant column."""
+        """Return Σ wᵢxᵢxᵢᵀ for rows times their factors, with an intercept column."""
         if not self.groups and factor is None:
             return self._gram_of_numbers(weights, height, double=double)
         kind = np.float64 if double else np.float32
@@ -230,27 +230,27 @@ class CodedDesign:
         """Return Σ wᵢxᵢⱼ² for every column j."""
         return self._squared().weighted_sum(weights)
 
-    # ----------------------------------------------------------------------------- sizes
+    # -------------------------------------------------------------------------- lengths
 
     def squared_lengths(self) -> Array:
-        """Return every row's squared length, rounded independently of the others."""
+        """Return the squared length of every row, rounded independently of other rows."""
         with np.errstate(over="ignore", invalid="ignore"):
             return self._squared().row_independent_product(np.ones(self.shape[1]))
 
     def safe_lengths(self, places: AnyArray, factor: AnyArray | None) -> Array:
-        """Return lengths of some rows without squares that underflow or overflow."""
+        """Return lengths of the given rows without underflow or overflow of squares."""
         return self[places].scaled(factor).safe_lengths(slice(None), None)
 
     def lengths(self, factor: AnyArray | None = None, height: float = 0.0) -> Array:
-        """Return the length of every row times its factor, beside a constant column."""
+        """Return row lengths after scaling by factors, including an intercept column."""
         return row_lengths(self, factor, height)
 
     def largest_entry(self) -> float:
-        """Return the largest magnitude of an entry."""
+        """Return the largest absolute value of an entry."""
         return Dense(self.toarray()).largest_entry()
 
     def largest_norms(self, few: int) -> Array:
-        """Return the joint length of the few largest entries of every row."""
+        """Return the Euclidean norm of the ``few`` largest entries of every row."""
         return Dense(self.toarray()).largest_norms(few)
 
     def refuse_infinite(self) -> None:
@@ -268,13 +268,13 @@ class CodedDesign:
         return replace(self, numbers=self.numbers**2, groups=groups)
 
     def _with_categories(self, total: AnyArray, theta: AnyArray) -> AnyArray:
-        """Add what the categories of every row contribute to a product."""
+        """Add the contribution of the categories to a product."""
         for group in self.groups:
             total += group.lookup(theta).take(group.cells)
         return total
 
     def _gram_of_numbers(self, weights: AnyArray, height: float, *, double: bool) -> Array:
-        """Return the Gram matrix of numbers alone, without turning them into rows."""
+        """Return the Gram matrix of numeric columns, without transposing them."""
         kind, most = (np.float64, FEW_ADDED) if double else (np.float32, MOST_ADDED)
         bare = len(self.numbers)
         size = bare + (1 if height else 0)
@@ -291,14 +291,14 @@ class CodedDesign:
 
 
 def _in_precision(design: CodedDesign, dtype: Any) -> CodedDesign:
-    """Return the rows with their numbers in some precision."""
+    """Return the rows with their numbers in a given precision."""
     if design.numbers.dtype == dtype:
         return design
     return replace(design, numbers=design.numbers.astype(dtype))
 
 
 def _sum_in_pieces(numbers: AnyArray, weights: AnyArray) -> AnyArray:
-    """Return Σ wᵢxᵢ, few rows at a time, in one step: threads need not wait for others."""
+    """Return Σ wᵢxᵢ as a sum of short inner sums, in one batched matrix product."""
     count = len(weights) // FEW_ADDED * FEW_ADDED
     rest = numbers[:, count:] @ weights[count:]
     if not count:

@@ -1,4 +1,4 @@
-"""A feature matrix that stores only entries other than zero, row by row."""
+"""Sparse feature matrices in CSR format."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -28,12 +28,12 @@ from confide.data.matrix.sums import (
 from confide.errors import InvalidData
 
 ENTRY_BYTES = 12
-"""A double and its column."""
+"""Size in bytes of an entry: a double and its column index."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Csr:
-    """Rows as a CSR array of SciPy's."""
+    """Rows as a SciPy CSR array."""
 
     matrix: Any
 
@@ -45,42 +45,42 @@ class Csr:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """How many rows and columns there are."""
+        """Numbers of rows and columns."""
         rows, columns = self.matrix.shape
         return rows, columns
 
     @property
     def nbytes(self) -> int:
-        """Memory of the rows in bytes."""
+        """Size of the rows in memory, in bytes."""
         matrix = self.matrix
         return int(matrix.data.nbytes + matrix.indices.nbytes + matrix.indptr.nbytes)
 
     @property
     def block_rows(self) -> int:
-        """How many rows to work on at once: it depends on how full they are."""
+        """Number of rows per block, which depends on the number of entries per row."""
         entries = self.matrix.nnz // max(1, self.matrix.shape[0])
         return rows_in_cache(ENTRY_BYTES * max(1, entries))
 
     @property
     def sum_shape(self) -> SumShape:
-        """The order of addition in sums over a block and in margins."""
+        """Structure of sums over a block and of margins, for rounding error bounds."""
         (count, width), block = self.shape, self.block_rows
         rows, fullest = min(count, block), int(_row_sizes(self.matrix).max(initial=0))
         return SumShape(block, addition_depth(-(-rows // block)), rows, fullest, width)
 
-    # ------------------------------------------------------------------------ some rows
+    # ------------------------------------------------------------------- selected rows
 
     def __getitem__(self, chosen: slice | AnyArray) -> "Csr":
         return Csr(self.matrix[chosen])
 
     def empty(self) -> "Csr":
-        """Return an empty matrix of the same kind, which holds no reference to the data."""
+        """Return an empty matrix of the same layout, without a reference to the data."""
         return self[:0]
 
     def slicer(self) -> Slicer["Csr"]:
-        """Return a function that extracts rows in some precision, and their factors.
+        """Return a function that extracts rows in a given precision, with their factors.
 
-        Places of entries are not copied.
+        The column indices of entries are not copied.
         """
 
         def cut_out(
@@ -94,26 +94,26 @@ class Csr:
         return cut_out
 
     def stride(self, step: int) -> RowStride:
-        """Return which rows a subsample of one in ``step`` takes."""
+        """Return the selection of one row in ``step``."""
         return RowStride(step)
 
     def subsample(
         self, stride: RowStride, factor: AnyArray | None
     ) -> tuple["Csr", AnyArray | None]:
-        """Return a copy of some rows in single precision, with their factors."""
+        """Return a copy of a subsample in single precision, with its factors."""
         if factor is None:
             return Csr(stride(self.matrix, np.float32)), None
         whole = Csr(stride(self.matrix, np.float64)).scaled(stride(factor, np.float64))
         return Csr(whole.matrix.astype(np.float32)), None
 
-    # ------------------------------------------------------------------- other matrices
+    # ------------------------------------------------------------ transformed matrices
 
     def without_duplicates(self) -> "Csr":
-        """Return the same matrix, or a copy of it, with one entry per position, in order.
+        """Return the matrix, or a copy, with sorted entries and one entry per position.
 
-        Entries of a row at the same position are added up in the order of storage. SciPy
-        sorts them first, in an order that depends on other rows. It also remembers what it
-        once found, which is no longer true if the arrays were written to since.
+        Entries at the same position are summed in the order of storage, whereas SciPy sorts
+        them first, in an order that depends on other rows. The format is checked again,
+        because the result that SciPy caches is wrong if the arrays were modified.
         """
         afresh = _with_values(self.matrix, self.matrix.data).matrix
         if afresh.has_canonical_format:
@@ -130,17 +130,17 @@ class Csr:
         return Csr(sparse.csr_array((sums, columns[begins], ends), shape=afresh.shape))
 
     def columns(self, support: Sequence[int]) -> Dense:
-        """Return some columns."""
+        """Return the given columns as a dense matrix."""
         chosen = np.asarray(support, dtype=np.intp)
         part = self.matrix[:, chosen].toarray()
         return Dense(np.ascontiguousarray(part, dtype=np.float64))
 
     def absolute(self) -> "Csr":
-        """Return the magnitudes of all entries."""
+        """Return the absolute values of all entries."""
         return Csr(abs(self.matrix))
 
     def scaled(self, factor: AnyArray | None) -> "Csr":
-        """Return every row times its factor."""
+        """Multiply every row by its factor."""
         if factor is None:
             return self
         return _with_values(
@@ -148,19 +148,19 @@ class Csr:
         )
 
     def clipped(self, bound: float) -> "Csr":
-        """Return entries no larger than a bound."""
+        """Clip all entries to ± a bound."""
         return _with_values(self.matrix, clip_values(self.matrix.data, bound))
 
     def truncated(self, unit: float) -> "Csr":
-        """Return entries cut toward zero to multiples of a power of two, in doubles."""
+        """Truncate entries towards zero to multiples of a power of two, in doubles."""
         return _with_values(self.matrix, truncate(self.matrix.data, unit))
 
     def number_columns(self, factor: AnyArray | None) -> "Csr":
-        """Return the columns of numbers, times their factors: all columns."""
+        """Return the numeric columns, here all columns, with rows multiplied by factors."""
         return self.scaled(factor)
 
     def split(self, leading: Callable[[AnyArray], AnyArray]) -> tuple["Csr", "Csr | None"]:
-        """Return the leading parts of all entries, and the rest: None if all are zero."""
+        """Return the leading parts of all entries, and the remainders, None if all zero."""
         values = self.matrix.data
         lead = leading(values)
         if np.array_equal(lead, values):
@@ -168,11 +168,11 @@ class Csr:
         return _with_values(self.matrix, lead), _with_values(self.matrix, values - lead)
 
     def toarray(self, dtype: Any = np.float64) -> AnyArray:
-        """Return the rows as an array."""
+        """Return the rows as a dense array."""
         return np.asarray(self.matrix.toarray(), dtype)
 
     def plain(self, factor: AnyArray | None) -> Any:
-        """Return the rows times their factors as scikit-learn takes them, in doubles."""
+        """Return rows times factors in double precision, as input for scikit-learn."""
         whole = _with_values(self.matrix, self.matrix.data.astype(np.float64, copy=False))
         return whole.scaled(factor).matrix
 
@@ -182,20 +182,20 @@ class Csr:
         return np.asarray(self.matrix @ theta)
 
     def row_independent_product(self, theta: AnyArray) -> AnyArray:
-        """Return the product `@`: each row is rounded independently of the others."""
+        """Return the product `@`, with each row rounded independently of other rows."""
         return self @ theta
 
     def weighted_sum(self, weights: AnyArray) -> AnyArray:
-        """Return Σ wᵢxᵢ; a matrix of weights gives a column for each of its columns."""
+        """Return Σ wᵢxᵢ, with one column per column of weights if they are a matrix."""
         return np.asarray(self.matrix.T @ weights)
 
     def gram(
         self, weights: AnyArray, factor: AnyArray | None, height: float, *, double: bool
     ) -> Array:
-        """Return Σ wᵢxᵢxᵢᵀ of rows times their factors, beside a constant column."""
+        """Return Σ wᵢxᵢxᵢᵀ for rows times their factors, with an intercept column."""
         kind = np.float64 if double else np.float32
         root = np.sqrt(weights).astype(kind, copy=False)
-        # A row that was shortened may hold numbers too large for single precision.
+        # Unscaled features may be too large for single precision.
         bounded = Csr(self.scaled(factor).matrix.astype(kind, copy=False))
         rows = bounded.scaled(root).matrix
         inner = (rows.T @ rows).toarray()
@@ -208,15 +208,15 @@ class Csr:
         """Return Σ wᵢxᵢⱼ² for every column j."""
         return self._squared().weighted_sum(weights)
 
-    # ----------------------------------------------------------------------------- sizes
+    # -------------------------------------------------------------------------- lengths
 
     def squared_lengths(self) -> Array:
-        """Return every row's squared length, rounded independently of the others."""
+        """Return the squared length of every row, rounded independently of other rows."""
         with np.errstate(over="ignore", invalid="ignore"):
             return self._squared() @ np.ones(self.matrix.shape[1])
 
     def safe_lengths(self, places: AnyArray, factor: AnyArray | None) -> Array:
-        """Return lengths of some rows without squares that underflow or overflow."""
+        """Return lengths of the given rows without underflow or overflow of squares."""
         rows = self[places].scaled(factor)
         top = abs(rows.matrix).max(axis=1).toarray().ravel()
         unit = np.repeat(np.where(top > 0, top, 1.0), _row_sizes(rows.matrix))
@@ -225,15 +225,15 @@ class Csr:
             return np.asarray(top * np.sqrt(shares.squared_lengths()))
 
     def lengths(self, factor: AnyArray | None = None, height: float = 0.0) -> Array:
-        """Return the length of every row times its factor, beside a constant column."""
+        """Return row lengths after scaling by factors, including an intercept column."""
         return row_lengths(self, factor, height)
 
     def largest_entry(self) -> float:
-        """Return the largest magnitude of an entry."""
+        """Return the largest absolute value of an entry."""
         return float(np.abs(self.matrix.data).max(initial=0.0))
 
     def largest_norms(self, few: int) -> Array:
-        """Return the joint length of the few largest entries of every row."""
+        """Return the Euclidean norm of the ``few`` largest entries of every row."""
         counts = _row_sizes(self.matrix)
         row = np.repeat(np.arange(len(counts)), counts)
         size = np.abs(self.matrix.data).astype(np.float64, copy=False)
@@ -251,7 +251,7 @@ class Csr:
         return "<private rows>"
 
     def _cut(self, rows: slice, dtype: Any) -> "Csr":
-        """Return consecutive rows in some precision."""
+        """Return consecutive rows in a given precision."""
         matrix = self.matrix
         first, last = matrix.indptr[rows.start], matrix.indptr[rows.stop]
         parts = (
@@ -263,26 +263,26 @@ class Csr:
         return Csr(sparse.csr_array(parts, shape=shape))
 
     def _squared(self) -> "Csr":
-        """Return every entry squared; no position may hold two."""
+        """Return the matrix of squared entries; requires one entry per position."""
         return _with_values(self.matrix, self.matrix.data * self.matrix.data)
 
 
 def _with_values(matrix: Any, values: AnyArray) -> Csr:
-    """Return a matrix with other values at the same places."""
+    """Return a matrix with other values at the same positions."""
     parts = (values, matrix.indices, matrix.indptr)
     return Csr(sparse.csr_array(parts, shape=matrix.shape))
 
 
 def _row_sizes(matrix: Any) -> AnyArray:
-    """Return how many entries every row holds."""
+    """Return the number of stored entries of every row."""
     return np.diff(matrix.indptr)
 
 
 def as_csr(features: Any) -> Any:
-    """Return any sparse matrix as CSR, entries in the order in which they are stored.
+    """Convert a sparse matrix to CSR format, keeping the order of its entries.
 
-    SciPy would add up entries at the same position while it converts, in an order that
-    depends on other rows.
+    The conversion by SciPy would sum entries at the same position, in an order that depends
+    on other rows.
     """
     if features.format in ("csr", "csc"):
         return _checked(features).tocsr()
@@ -295,7 +295,7 @@ def as_csr(features: Any) -> Any:
 
 
 def _checked(features: Any) -> Any:
-    """Reject entries outside the matrix."""
+    """Reject entries whose indices are outside the shape of the matrix."""
     try:
         features.check_format(full_check=True)
     except ValueError:

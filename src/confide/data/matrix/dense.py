@@ -1,4 +1,4 @@
-"""A feature matrix whose entries are all stored, as an array."""
+"""Dense feature matrices."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -21,16 +21,17 @@ from confide.data.matrix.sums import (
 
 Part = TypeVar("Part")
 Slicer: TypeAlias = Callable[[slice, Any, AnyArray | None], tuple[Part, AnyArray | None]]
-"""Rows of a slice in a precision, and their factors; valid until the next slice."""
+"""Function of a slice, a dtype and factors; returns rows and factors, which are valid until
+the next call."""
 RUN = 8
 FEWEST_RUNS = 64
 
 
 @dataclass(frozen=True, slots=True)
 class RowStride:
-    """One row in ``step``: runs of neighbours at equal distances, or else single rows.
+    """Selection of one row in ``step``, as equally spaced single rows or runs of rows.
 
-    Runs are cheaper where rows lie one after the other in memory.
+    Runs of consecutive rows are cheaper to copy if rows are contiguous in memory.
     """
 
     step: int
@@ -38,12 +39,12 @@ class RowStride:
 
     @classmethod
     def in_runs(cls, step: int, count: int) -> "RowStride":
-        """Take runs from a number of rows, single rows if there would be few runs."""
+        """Select runs from ``count`` rows, or single rows if there would be few runs."""
         runs = count // (RUN * step)
         return cls(step, runs if runs >= FEWEST_RUNS else 0)
 
     def __call__(self, values: Any, dtype: Any = None) -> Any:
-        """Return a copy of the rows, in another precision if one is given."""
+        """Return a copy of the selected rows, converted to ``dtype`` if it is given."""
         dtype = values.dtype if dtype is None else dtype
         if not self.runs:
             return values[:: self.step].astype(dtype)
@@ -54,7 +55,7 @@ class RowStride:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Dense:
-    """Rows as an array of two dimensions."""
+    """Rows as a two-dimensional array."""
 
     array: AnyArray
 
@@ -66,40 +67,40 @@ class Dense:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """How many rows and columns there are."""
+        """Numbers of rows and columns."""
         rows, columns = self.array.shape
         return rows, columns
 
     @property
     def nbytes(self) -> int:
-        """Memory of the rows in bytes."""
+        """Size of the rows in memory, in bytes."""
         return self.array.nbytes
 
     @property
     def block_rows(self) -> int:
-        """How many rows to work on at once."""
+        """Number of rows per block."""
         return rows_per_sum(self.array.shape[1])
 
     @property
     def sum_shape(self) -> SumShape:
-        """The order of addition in sums over a block and in margins."""
+        """Structure of sums over a block and of margins, for rounding error bounds."""
         (count, width), block = self.shape, self.block_rows
         rows = min(count, block)
         return SumShape(block, addition_depth(-(-rows // block)), rows, width, width)
 
-    # ------------------------------------------------------------------------ some rows
+    # ------------------------------------------------------------------- selected rows
 
     def __getitem__(self, chosen: slice | AnyArray) -> "Dense":
         return Dense(self.array[chosen])
 
     def empty(self) -> "Dense":
-        """Return an empty matrix of the same kind, which holds no reference to the data."""
+        """Return an empty matrix of the same layout, without a reference to the data."""
         return Dense(np.empty((0, self.array.shape[1]), self.array.dtype))
 
     def slicer(self) -> Slicer["Dense"]:
-        """Return a function that extracts rows in some precision, and their factors.
+        """Return a function that extracts rows in a given precision, with their factors.
 
-        Rows of another type are converted into memory that the next cut uses again.
+        Rows of another type are converted in a buffer that is reused by the next call.
         """
         room: list[AnyArray] = []
 
@@ -123,63 +124,63 @@ class Dense:
         return cut_out
 
     def stride(self, step: int) -> RowStride:
-        """Return which rows a subsample of one in ``step`` takes."""
+        """Return the selection of one row in ``step``."""
         return RowStride.in_runs(step, self.array.shape[0])
 
     def subsample(
         self, stride: RowStride, factor: AnyArray | None
     ) -> tuple["Dense", AnyArray | None]:
-        """Return a copy of some rows in single precision, with their factors."""
+        """Return a copy of a subsample in single precision, with its factors."""
         if factor is None:
             return Dense(stride(self.array, np.float32)), None
         whole = Dense(stride(self.array, np.float64)).scaled(stride(factor, np.float64))
         return Dense(whole.array.astype(np.float32)), None
 
-    # ------------------------------------------------------------------- other matrices
+    # ------------------------------------------------------------ transformed matrices
 
     def without_duplicates(self) -> "Dense":
-        """Return the matrix itself: no position holds two entries."""
+        """Return the matrix itself, which has one entry per position."""
         return self
 
     def columns(self, support: Sequence[int]) -> "Dense":
-        """Return some columns."""
+        """Return the given columns as a dense matrix."""
         chosen = np.asarray(support, dtype=np.intp)
         return Dense(np.ascontiguousarray(self.array[:, chosen], dtype=np.float64))
 
     def absolute(self) -> "Dense":
-        """Return the magnitudes of all entries."""
+        """Return the absolute values of all entries."""
         return Dense(abs(self.array))
 
     def scaled(self, factor: AnyArray | None) -> "Dense":
-        """Return every row times its factor."""
+        """Multiply every row by its factor."""
         return self if factor is None else Dense(self.array * factor[:, None])
 
     def clipped(self, bound: float) -> "Dense":
-        """Return entries no larger than a bound."""
+        """Clip all entries to ± a bound."""
         return Dense(clip_values(self.array, bound))
 
     def truncated(self, unit: float) -> "Dense":
-        """Return entries cut toward zero to multiples of a power of two, in doubles."""
+        """Truncate entries towards zero to multiples of a power of two, in doubles."""
         return Dense(truncate(self.array, unit))
 
     def number_columns(self, factor: AnyArray | None) -> "Dense":
-        """Return the columns of numbers, times their factors: all columns."""
+        """Return the numeric columns, here all columns, with rows multiplied by factors."""
         return self.scaled(factor)
 
     def split(self, leading: Callable[[AnyArray], AnyArray]) -> tuple["Dense", "Dense"]:
-        """Return the leading parts of all entries, and the rest."""
+        """Return the leading parts of all entries, and the remainders."""
         lead = leading(self.array)
         return Dense(lead), Dense(self.array - lead)
 
     def toarray(self, dtype: Any = np.float64) -> AnyArray:
-        """Return the rows as an array."""
+        """Return the rows as a dense array."""
         return np.asarray(self.array, dtype)
 
     def plain(self, factor: AnyArray | None) -> Any:
-        """Return the rows times their factors as scikit-learn takes them, in doubles.
+        """Return rows times factors in double precision, as input for scikit-learn.
 
-        In one order of memory: how a table was stored leaves no trace in how it is added
-        up.
+        The array is contiguous, so that the order of addition does not depend on the memory
+        layout of the table.
         """
         return Dense(np.ascontiguousarray(self.array, np.float64)).scaled(factor).array
 
@@ -189,20 +190,20 @@ class Dense:
         return self.array @ theta
 
     def row_independent_product(self, theta: AnyArray) -> AnyArray:
-        """Return the product `@`, with each row rounded independently of the others."""
+        """Return the product `@`, with each row rounded independently of other rows."""
         return sum_row_by_row("ij,j->i", np.ascontiguousarray(self.array), theta)
 
     def weighted_sum(self, weights: AnyArray) -> AnyArray:
-        """Return Σ wᵢxᵢ; a matrix of weights gives a column for each of its columns."""
+        """Return Σ wᵢxᵢ, with one column per column of weights if they are a matrix."""
         return weights @ self.array if weights.ndim == 1 else self.array.T @ weights
 
     def gram(
         self, weights: AnyArray, factor: AnyArray | None, height: float, *, double: bool
     ) -> Array:
-        """Return Σ wᵢxᵢxᵢᵀ of rows times their factors, beside a constant column."""
+        """Return Σ wᵢxᵢxᵢᵀ for rows times their factors, with an intercept column."""
         kind: Any = np.float64 if double else np.float32
         root = np.sqrt(weights).astype(kind, copy=False)
-        # A row that was shortened may hold numbers too large for single precision.
+        # Unscaled features may be too large for single precision.
         rows = self.scaled(factor).array.astype(kind)
         rows *= root[:, None]
         inner = rows.T @ rows
@@ -214,16 +215,16 @@ class Dense:
         """Return Σ wᵢxᵢⱼ² for every column j."""
         return np.einsum("i,ij,ij->j", weights, self.array, self.array)
 
-    # ----------------------------------------------------------------------------- sizes
+    # -------------------------------------------------------------------------- lengths
 
     def squared_lengths(self) -> Array:
-        """Return every row's squared length, rounded independently of the others."""
+        """Return the squared length of every row, rounded independently of other rows."""
         with np.errstate(over="ignore", invalid="ignore"):
             rows = np.ascontiguousarray(self.array)
             return sum_row_by_row("ij,ij->i", rows, rows)
 
     def safe_lengths(self, places: slice | AnyArray, factor: AnyArray | None) -> Array:
-        """Return lengths of some rows without squares that underflow or overflow."""
+        """Return lengths of the given rows without underflow or overflow of squares."""
         rows = self[places].scaled(factor).array
         top = np.abs(rows).max(axis=1)
         unit = np.where(top > 0, top, 1.0)
@@ -232,15 +233,15 @@ class Dense:
             return np.asarray(top * np.sqrt(shares.squared_lengths()))
 
     def lengths(self, factor: AnyArray | None = None, height: float = 0.0) -> Array:
-        """Return the length of every row times its factor, beside a constant column."""
+        """Return row lengths after scaling by factors, including an intercept column."""
         return row_lengths(self, factor, height)
 
     def largest_entry(self) -> float:
-        """Return the largest magnitude of an entry."""
+        """Return the largest absolute value of an entry."""
         return float(np.abs(self.array).max(initial=0.0))
 
     def largest_norms(self, few: int) -> Array:
-        """Return the joint length of the few largest entries of every row."""
+        """Return the Euclidean norm of the ``few`` largest entries of every row."""
         rows = range(0, max(1, self.array.shape[0]), ROWS_AT_ONCE)
         parts = [_norms(self.array[low : low + ROWS_AT_ONCE], few) for low in rows]
         return np.concatenate(parts)
@@ -254,7 +255,7 @@ class Dense:
 
 
 def bordered(inner: AnyArray, cross: AnyArray, corner: float) -> Array:
-    """Return a Gram matrix with one more column."""
+    """Return a Gram matrix with an additional row and column."""
     whole = np.empty((len(inner) + 1, len(inner) + 1))
     whole[:-1, :-1] = inner
     whole[-1, :-1] = whole[:-1, -1] = cross
@@ -263,7 +264,7 @@ def bordered(inner: AnyArray, cross: AnyArray, corner: float) -> Array:
 
 
 def clip_values(values: AnyArray, bound: float) -> AnyArray:
-    """Clip to the largest number of their type that is not beyond a bound."""
+    """Clip values to ± a bound, rounded towards zero in the type of the values."""
     kind = values.dtype.type
     limit = kind(bound)
     limit = limit if float(limit) <= bound else np.nextafter(limit, kind(0))
@@ -271,7 +272,7 @@ def clip_values(values: AnyArray, bound: float) -> AnyArray:
 
 
 def truncate(values: AnyArray, unit: float) -> Array:
-    """Cut toward zero to multiples of a power of two."""
+    """Truncate values towards zero to multiples of a power of two."""
     cut = values / np.float64(unit)
     np.trunc(cut, out=cut)
     cut *= unit
@@ -283,5 +284,5 @@ def _norms(values: AnyArray, few: int) -> Array:
         squares = np.square(values, dtype=np.float64)
     if few < squares.shape[1]:
         squares = np.partition(squares, squares.shape[1] - few, axis=1)[:, -few:]
-    # Column by column: NumPy's own sum rounds a row by how many there are.
+    # Sum by columns, because the rounding of np.sum depends on the number of rows.
     return np.asarray(np.sqrt(sum(squares.T, np.zeros(len(squares)))))

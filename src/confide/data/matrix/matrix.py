@@ -1,7 +1,7 @@
-"""Protocol of feature matrices, so that other code need not know their kind.
+"""Protocol of feature matrices, which hides how they are stored.
 
-`as_matrix` wraps what a user passes: `Dense` for an array, `Csr` for a sparse matrix. A
-schema makes a `CodedDesign`.
+`as_matrix` wraps an array as `Dense` and a sparse matrix as `Csr`. A schema encodes tables
+as a `CodedDesign`.
 """
 
 from collections.abc import Sequence
@@ -19,25 +19,25 @@ from confide.data.matrix.sums import SumShape
 
 
 class Matrix(Protocol):
-    """Private rows of features, whatever they are stored as.
+    """Private rows of features, independent of their storage.
 
-    Factors of rows are kept next to a matrix. ``@`` is its product with coefficients, one
-    vector or a column for each of several, and ``[]`` takes rows.
+    Scale factors of rows are stored separately. ``@`` is the product with a vector of
+    coefficients, or with a matrix of such vectors as columns. ``[]`` selects rows.
     """
 
     @property
     def shape(self) -> tuple[int, int]:
-        """How many rows and columns there are."""
+        """Numbers of rows and columns."""
         ...
 
     @property
     def nbytes(self) -> int:
-        """Memory of the rows in bytes."""
+        """Size of the rows in memory, in bytes."""
         ...
 
     @property
     def is_sparse(self) -> bool:
-        """Whether zeros are left out: rows then differ in how many entries they hold."""
+        """Whether zeros are not stored, so that rows differ in their number of entries."""
         ...
 
     @property
@@ -47,54 +47,54 @@ class Matrix(Protocol):
 
     @property
     def reach(self) -> float:
-        """A public bound on the length of a row; infinite where there is none."""
+        """A public bound on the length of a row; infinite if there is none."""
         ...
 
     @property
     def places(self) -> Places:
-        """Where the columns of numbers stand."""
+        """Indices of the numeric columns."""
         ...
 
     @property
     def groups(self) -> tuple[CodedGroup, ...]:
-        """The categories whose indicators are kept as codes."""
+        """The categories that are stored as codes."""
         ...
 
     @property
     def block_rows(self) -> int:
-        """How many rows to work on at once."""
+        """Number of rows per block."""
         ...
 
     @property
     def sum_shape(self) -> SumShape:
-        """The order of addition in sums over a block and in margins."""
+        """Structure of sums over a block and of margins, for rounding error bounds."""
         ...
 
     def __getitem__(self, chosen: slice | AnyArray) -> "Matrix":
-        """Return the rows of a slice, or at some places."""
+        """Return the rows of a slice, or at the given positions."""
         ...
 
     def empty(self) -> "Matrix":
-        """Return an empty matrix of the same kind, which holds no reference to the data."""
+        """Return an empty matrix of the same layout, without a reference to the data."""
         ...
 
     def slicer(self) -> Slicer["Matrix"]:
-        """Return a function that extracts rows in some precision, and their factors.
+        """Return a function that extracts rows in a given precision, with their factors.
 
-        A row that was shortened is its features times its factor, rounded to doubles: in
-        other formats that product may come first, for single precision may not hold the
-        rest. Memory is used again by the next cut.
+        A scaled row is the product of its features and its factor, rounded to doubles. For
+        other types, this product may be computed before the conversion, because unscaled
+        features might overflow in single precision. Memory is reused by the next call.
         """
         ...
 
     def stride(self, step: int) -> RowStride:
-        """Return which rows a subsample of one in ``step`` takes."""
+        """Return the selection of one row in ``step``."""
         ...
 
     def subsample(
         self, stride: RowStride, factor: AnyArray | None
     ) -> tuple["Matrix", AnyArray | None]:
-        """Return a copy of some rows in single precision, with their factors."""
+        """Return a copy of a subsample in single precision, with its factors."""
         ...
 
     def without_duplicates(self) -> "Matrix":
@@ -102,35 +102,35 @@ class Matrix(Protocol):
         ...
 
     def columns(self, support: Sequence[int]) -> Dense:
-        """Return some columns."""
+        """Return the given columns as a dense matrix."""
         ...
 
     def absolute(self) -> "Matrix":
-        """Return the magnitudes of all entries."""
+        """Return the absolute values of all entries."""
         ...
 
     def scaled(self, factor: AnyArray | None) -> Dense | Csr:
-        """Return every row times its factor."""
+        """Multiply every row by its factor."""
         ...
 
     def clipped(self, bound: float) -> Dense | Csr:
-        """Return entries no larger than a bound."""
+        """Clip all entries to ± a bound."""
         ...
 
     def truncated(self, unit: float) -> "Matrix":
-        """Return entries cut toward zero to multiples of a power of two, in doubles."""
+        """Truncate entries towards zero to multiples of a power of two, in doubles."""
         ...
 
     def number_columns(self, factor: AnyArray | None) -> Dense | Csr:
-        """Return the columns of numbers, times their factors: all but what codes set."""
+        """Return the numeric columns, with rows multiplied by factors."""
         ...
 
     def toarray(self, dtype: Any = np.float64) -> AnyArray:
-        """Return the rows as an array."""
+        """Return the rows as a dense array."""
         ...
 
     def plain(self, factor: AnyArray | None) -> Any:
-        """Return the rows times their factors as scikit-learn takes them, in doubles."""
+        """Return rows times factors in double precision, as input for scikit-learn."""
         ...
 
     def __matmul__(self, theta: AnyArray) -> AnyArray:
@@ -138,19 +138,19 @@ class Matrix(Protocol):
         ...
 
     def row_independent_product(self, theta: AnyArray) -> AnyArray:
-        """Return the product `@`, with each row rounded independently of the others."""
+        """Return the product `@`, with each row rounded independently of other rows."""
         ...
 
     def weighted_sum(self, weights: AnyArray) -> AnyArray:
-        """Return Σ wᵢxᵢ; a matrix of weights gives a column for each of its columns."""
+        """Return Σ wᵢxᵢ, with one column per column of weights if they are a matrix."""
         ...
 
     def gram(
         self, weights: AnyArray, factor: AnyArray | None, height: float, *, double: bool
     ) -> Array:
-        """Return Σ wᵢxᵢxᵢᵀ of rows times their factors, beside a constant column.
+        """Return Σ wᵢxᵢxᵢᵀ for rows times their factors, with an intercept column.
 
-        Weights are not negative; products are of single precision unless ``double``.
+        Weights are non-negative. Products are in single precision unless ``double`` is set.
         """
         ...
 
@@ -159,23 +159,23 @@ class Matrix(Protocol):
         ...
 
     def squared_lengths(self) -> Array:
-        """Return every row's squared length, rounded independently of the others."""
+        """Return the squared length of every row, rounded independently of other rows."""
         ...
 
     def safe_lengths(self, places: AnyArray, factor: AnyArray | None) -> Array:
-        """Return lengths of some rows without squares that underflow or overflow."""
+        """Return lengths of the given rows without underflow or overflow of squares."""
         ...
 
     def lengths(self, factor: AnyArray | None = None, height: float = 0.0) -> Array:
-        """Return the length of every row times its factor, beside a constant column."""
+        """Return row lengths after scaling by factors, including an intercept column."""
         ...
 
     def largest_entry(self) -> float:
-        """Return the largest magnitude of an entry."""
+        """Return the largest absolute value of an entry."""
         ...
 
     def largest_norms(self, few: int) -> Array:
-        """Return the joint length of the few largest entries of every row."""
+        """Return the Euclidean norm of the ``few`` largest entries of every row."""
         ...
 
     def refuse_infinite(self) -> None:
@@ -184,7 +184,7 @@ class Matrix(Protocol):
 
 
 def as_matrix(features: Any) -> Matrix:
-    """Wrap an array or a sparse matrix; what is a `Matrix` already stays as it is."""
+    """Wrap an array or a sparse matrix; return a `Matrix` unchanged."""
     if isinstance(features, Dense | Csr | CodedDesign):
         return features
     if sparse.issparse(features):
@@ -194,7 +194,7 @@ def as_matrix(features: Any) -> Matrix:
 
 
 def stack(parts: Sequence[Matrix]) -> Matrix:
-    """Return the rows of several matrices of one layout, one after the other."""
+    """Concatenate the rows of several matrices of the same layout."""
     coded = [part for part in parts if isinstance(part, CodedDesign)]
     if coded:
         return CodedDesign.stacked(coded)

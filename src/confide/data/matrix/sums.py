@@ -1,6 +1,6 @@
-"""How sums over rows and along them are added up, and what their rounding depends on.
+"""Summation over rows and along rows, with control of rounding errors.
 
-Lengths of rows are rounded independently of each other, for every double.
+The length of a row is rounded independently of other rows.
 """
 
 import math
@@ -15,40 +15,41 @@ from confide._types import AnyArray, Array
 from confide.errors import InvalidData
 
 Partial: TypeAlias = tuple[Any, ...]
-"""What a function of a block returns: arrays or numbers that can be added."""
+"""Result of a function of a block: a tuple of arrays or numbers that can be added."""
 
 CACHE_BYTES = 5 * 2**18
-"""Bytes of a matrix that fit in the processor's cache during a sum."""
+"""Size in bytes of a block that fits the processor's cache during a sum."""
 FEWEST_IN_A_BLOCK = 64
 FEW_ADDED = 1024
-"""Rows of number columns per sum: fewer rows lose less to rounding, at little cost."""
+"""Number of rows per inner sum of numeric columns, for small rounding errors."""
 MOST_ADDED = 8192
-"""Largest number of rows that are added up one after the other."""
+"""Largest number of rows that are added up consecutively."""
 MAX_ROWS = 10**9
-"""A public bound on the number of rows of any table, which guarantees assume: what
-rounding does to a sum is bounded for as many, whatever number there is."""
+"""Public bound on the number of rows of any table, which all guarantees assume. Bounds on
+the rounding errors of sums hold for tables of up to this size."""
 ROWS_OF_A_PIECE = 2048
-"""The same where the sums themselves are released."""
+"""Largest number of rows that are added up consecutively in sums that are released."""
 MOST_TERMS = 8704
-"""Bound on the number of additions in a sum over this many rows, in any layout."""
+"""Bound on the number of consecutive additions in a sum over `MAX_ROWS` rows, for every
+type of matrix."""
 
 SUM_ERROR = 1e-3
-"""Bound on the rounding error of a sum over rows of terms up to 1.
+"""Bound on the rounding error of a sum over rows of terms of size at most 1.
 
-A number goes through fewer than 8,450 additions, so that 10⁹·8450·2⁻⁵³ bounds what they
-lose; the rest is for the roundings of a term (docs/proofs/sparse-selection.md,
-score-rounding-exact).
+A term is subject to fewer than 8,450 additions, whose rounding errors are bounded by
+10⁹·8450·2⁻⁵³. The remainder of the bound is for rounding errors of the terms
+(docs/proofs/sparse-selection.md, score-rounding-exact).
 """
 
 
 @dataclass(frozen=True, slots=True)
 class SumShape:
-    """How many additions follow one another in a sum over rows, and in a margin.
+    """Numbers of consecutive additions in sums over rows and in margins.
 
-    ``rows_added`` rows are added up before sums are added to sums, and ``depth`` is how
-    many of those follow one another; ``terms`` counts all numbers that do. A margin adds
-    up ``entries`` numbers at most, which is private where rows are sparse, and never more
-    than ``max_entries``, which is public.
+    A sum over all rows first adds up ``rows_added`` rows at a time, and then adds these
+    sums with up to ``depth`` consecutive additions. ``terms`` bounds the total number of
+    consecutive additions. A margin is a sum of at most ``entries`` numbers, which is
+    private for sparse rows, and bounded by the public ``max_entries``.
     """
 
     rows_added: int
@@ -58,11 +59,11 @@ class SumShape:
     max_entries: int
 
     def deeper(self, additions: int) -> "SumShape":
-        """Return the shape where every sum goes through more additions."""
+        """Return the structure with further consecutive additions at the end."""
         return replace(self, depth=self.depth + additions, terms=self.terms + additions)
 
     def __or__(self, other: "SumShape") -> "SumShape":
-        """Return a shape that covers both."""
+        """Return a structure whose bounds hold for both."""
         return SumShape(
             max(self.rows_added, other.rows_added),
             max(self.depth, other.depth),
@@ -73,20 +74,20 @@ class SumShape:
 
 
 def rows_in_cache(row_bytes: int) -> int:
-    """Return how many rows of a size make a block: no sum over them is too long."""
+    """Return the number of rows per block, given the size of a row in bytes."""
     fitting = CACHE_BYTES // max(1, row_bytes)
     return max(FEWEST_IN_A_BLOCK, min(fitting, MOST_ADDED))
 
 
 def rows_per_sum(width: int) -> int:
-    """Return how many rows of a width a dense block adds up."""
+    """Return the number of rows per dense block, given the number of columns."""
     return rows_in_cache(8 * max(1, width))
 
 
 def pairwise_sum(partials: Iterable[Partial]) -> Partial:
-    """Add partial results in their order: two by two, then those sums, and so on.
+    """Add partial results by pairwise summation, in their order.
 
-    `addition_depth` is how many additions a number goes through.
+    `addition_depth` is the number of additions to which each result is subject.
     """
     sums: list[tuple[int, Partial]] = []
     for found in partials:
@@ -102,7 +103,7 @@ def pairwise_sum(partials: Iterable[Partial]) -> Partial:
 
 
 def addition_depth(count: int) -> int:
-    """Return how many additions a number goes through in a pairwise sum of a length."""
+    """Return the number of consecutive additions in a pairwise sum of ``count`` terms."""
     return count.bit_length()
 
 
@@ -111,7 +112,7 @@ def _plus(one: Partial, other: Partial) -> Partial:
 
 
 SMALL_SQUARE, LARGE_SQUARE = 1e-280, 1e280
-"""Squared lengths between which sums consist of normal doubles, up to negligible parts."""
+"""Squared lengths between these bounds are accurate, with negligible subnormal terms."""
 ROWS_AT_ONCE = 1024
 COLUMNS_AT_ONCE = 4096
 
@@ -123,16 +124,17 @@ class _Measured(Protocol):
 
 
 def row_lengths(matrix: _Measured, factor: AnyArray | None, height: float) -> Array:
-    """Return the length of every row times its factor, beside a constant column.
+    """Return row lengths after scaling by factors, including an intercept column.
 
-    Rows whose squares underflow or overflow are measured another way. That is decided row
-    by row: no record changes how others are rounded.
+    The lengths of rows whose squares underflow or overflow are computed by another method.
+    The method is chosen for each row separately, so that no record affects the rounding of
+    others.
     """
     squares = matrix.squared_lengths()
     extreme = ~((squares >= SMALL_SQUARE) & (squares <= LARGE_SQUARE))
     if factor is not None:
         with np.errstate(invalid="ignore"):
-            # The square of a factor may be too small for a double.
+            # Multiplying twice avoids underflow of the squared factor.
             squares *= factor
             squares *= factor
         extreme |= ~(squares >= SMALL_SQUARE)
@@ -146,22 +148,23 @@ def row_lengths(matrix: _Measured, factor: AnyArray | None, height: float) -> Ar
 
 
 def root_above(length: float, square: Fraction) -> float:
-    """Return the first double from a guess on whose square is not below a number."""
+    """Return the smallest double from ``length`` on whose square is at least ``square``."""
     while Fraction(length) ** 2 < square:
         length = math.nextafter(length, math.inf)
     return length
 
 
 def length_beside(length: float, height: float) -> float:
-    """Return how long a row is together with a constant entry, rounded up."""
+    """Return the length of a row with a further constant entry, rounded up."""
     square = Fraction(length) ** 2 + Fraction(height) ** 2
     return root_above(math.hypot(length, height), square)
 
 
 def sum_row_by_row(terms: str, rows: AnyArray, others: AnyArray) -> AnyArray:
-    """Add up products along rows, each rounded independently of the others.
+    """Sum products along rows, with each row rounded independently of other rows.
 
-    NumPy cuts longer sums where its buffer ends, which depends on how many rows there are.
+    Sums over many columns are divided here, because NumPy divides them at the end of its
+    buffer, at positions that depend on the number of rows.
     """
     if rows.shape[1] <= COLUMNS_AT_ONCE:
         return np.einsum(terms, rows, others)
@@ -173,7 +176,7 @@ def sum_row_by_row(terms: str, rows: AnyArray, others: AnyArray) -> AnyArray:
 
 
 def refuse_infinite(values: AnyArray) -> None:
-    """Reject values that are not all finite, without quoting any."""
+    """Reject values that are not all finite, without showing any value."""
     if np.isnan(values).any():
         raise InvalidData(
             "X must hold finite numbers; it contains NaN. Impute or drop missing values "
@@ -187,15 +190,16 @@ def refuse_infinite(values: AnyArray) -> None:
 
 
 ROUNDING_MARGIN = 1e-14
-"""By so much, and a unit in the last place for every column, rows stay below their bound,
-so that rounding never exceeds it."""
+"""Relative margin below the bound of rows, in addition to one unit in the last place per
+column, so that rounded lengths never exceed the bound."""
 
 
 def shortening(lengths: Array, bound: float, terms: int, long: AnyArray) -> Array:
-    """Return the factor of every row: 1, or less where it would pass a bound.
+    """Return the factor that scales each row down to a bound; 1 for shorter rows.
 
-    ``lengths`` are sums of so many squares, rounded; ``long`` rows pass it for sure. All
-    stay below the bound by more than rounding can take from a length or add to a product.
+    ``lengths`` are rounded roots of sums of ``terms`` squares. Rows in the mask ``long``
+    exceed the bound in any case. Scaled rows remain below the bound by a margin that is
+    larger than the rounding errors of lengths and products.
     """
     below = bound * (1 - ROUNDING_MARGIN - float(np.finfo(np.float64).eps) * terms)
     factor = np.ones(len(lengths))

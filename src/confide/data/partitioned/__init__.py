@@ -1,1 +1,1 @@
-"""Rows in parts: on disk, or on the workers of a cluster."""
+"""Tables in parts, on disk or on the workers of a cluster."""

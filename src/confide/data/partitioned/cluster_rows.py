@@ -1,9 +1,9 @@
-"""Rows on the workers of a Dask cluster, which hold them during a fit.
+"""Rows held in memory by the workers of a Dask cluster during a fit.
 
-Functions of blocks travel to the workers; sums come back along a tree. Rows stay where they
-are, but for a sample and for what a mechanism picks. If a worker is lost, Dask rebuilds its
-parts elsewhere from their source. No task raises an error: see
-`confide.parallel.dask_cluster`.
+Functions of blocks are sent to the workers, and their results are summed along a tree. Rows
+stay on the workers, except for a sample and for rows that a mechanism selects. If a worker
+is lost, Dask reads its parts again on other workers. Tasks return errors instead of raising
+them, for the reasons in `confide.parallel.dask_cluster`.
 """
 
 from asyncio import CancelledError
@@ -27,23 +27,24 @@ from confide.errors import ConfideError
 from confide.parallel.dask_cluster import non_raising, unwrap
 
 RESULT_TIMEOUT_S = 0.5
-"""Seconds before the first look for lost workers; every look doubles them."""
+"""Seconds before the first check for lost workers; doubled after every check."""
 GATHERED = 60
-"""Factor on the time that results may take to arrive."""
+"""Multiple of the current timeout that is allowed for the transfer of results."""
 MOST_LOSSES = 10
-"""Largest number of worker losses during one sum, which may itself be the cause."""
+"""Largest number of checks that find lost workers during one sum. The sum itself may be the
+cause, for example if it needs too much memory."""
 
 
 @dataclass(slots=True, repr=False, eq=False)
 class PinnedParts:
-    """Parts as futures, each with the worker that holds it; None for one that is lost."""
+    """Futures of the parts of a table, with the worker that holds each part, if known."""
 
     client: Any
     held: tuple[Any, ...]
     workers: tuple[str | None, ...] = ()
 
     def map(self, name: str, work: Callable[..., Any], *given: Sequence[Any]) -> list[Any]:
-        """Run a function of every part, with arguments per part, where it is held."""
+        """Submit a function of every part to its worker, with other arguments per part."""
         if None in self.workers or not self.workers:
             self.find()
         token = uuid4().hex
@@ -62,13 +63,13 @@ class PinnedParts:
         return found
 
     def find(self) -> None:
-        """Wait until all parts are there, lost ones made again, and see where they are."""
+        """Wait until all parts are in memory, and record the worker that holds each."""
         import_module("distributed").wait(self.held)
         known = self.client.who_has(self.held)
         self.workers = tuple(next(iter(known.get(f.key, ())), None) for f in self.held)
 
     def results(self, submit: Callable[[], Sequence[Any]]) -> list[Any]:
-        """Submit work and wait for its results; raise errors of the workers here."""
+        """Submit tasks, wait for their results, and raise any error from the workers."""
         try:
             gathered = self._gathered(submit)
         except ConfideError:
@@ -76,8 +77,8 @@ class PinnedParts:
         except (Exception, CancelledError) as error:  # noqa: BLE001
             raise ConfideError(
                 "the cluster could not finish a sum over the rows "
-                f"({type(error).__name__}). Rows that only one worker held are lost with "
-                "it: fit on files, or on a collection that can be recomputed."
+                f"({type(error).__name__}). Rows are lost with their worker if they cannot "
+                "be read again. Fit on files, or on a collection that can be recomputed."
             ) from None
         return [unwrap(result) for result in gathered]
 
@@ -106,7 +107,7 @@ class PinnedParts:
                 return found
 
     def _lost(self) -> bool:
-        """Whether a worker that held a part is gone."""
+        """Whether a worker that held a part is no longer in the cluster."""
         return not {*self.workers} <= {None, *self.client.nthreads()}
 
     def __repr__(self) -> str:
@@ -115,14 +116,14 @@ class PinnedParts:
 
 T = TypeVar("T")
 FAN_IN = 8
-"""Number of sums that one task of the tree adds, and that the driver receives at most."""
+"""Largest number of sums that a task of the tree adds, or that this process receives."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class SendableRows:
-    """Bounded rows as a worker holds them: unlike `InMemoryRows` they can be sent on.
+    """Bounded rows on a worker, which unlike `InMemoryRows` can be serialised.
 
-    ``beside`` is what was made of the same piece of the table, to be added up.
+    ``beside`` is an additional result computed from the same part, to be summed later.
     """
 
     features: Matrix
@@ -136,17 +137,17 @@ class SendableRows:
 
     @classmethod
     def of(cls, rows: InMemoryRows, beside: Partial = ()) -> "SendableRows":
-        """Take rows apart."""
+        """Convert rows to this form."""
         own = (rows.factor, rows.height, rows.listed, rows.weight, rows.offset)
         return cls(rows.features, rows.target, *own, beside)
 
     def rows(self) -> InMemoryRows:
-        """Put them together again."""
+        """Convert back to `InMemoryRows`."""
         own = (self.factor, self.height, self.listed, self.weight, self.offset)
         return InMemoryRows(self.features, self.target, *own)
 
     def __sizeof__(self) -> int:
-        """Tell Dask the size in memory, for scheduling."""
+        """Return the size in memory, which Dask uses for scheduling."""
         own = (self.factor, self.weight, self.offset, *self.beside)
         more = (one for one in own if one is not None)
         return self.features.nbytes + self.target.nbytes + sum(one.nbytes for one in more)
@@ -157,9 +158,10 @@ class SendableRows:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class ClusterParts:
-    """Parts of a table that workers hold.
+    """Parts of a table that are held by workers.
 
-    ``seen`` is the number of rows, once they have been counted: for progress displays.
+    ``seen`` holds the numbers of rows of the parts once they are known, for progress
+    displays.
     """
 
     pinned: PinnedParts
@@ -173,25 +175,26 @@ class ClusterParts:
         prepare: Prepare,
         beside: Callable[[Any], Partial] | None = None,
     ) -> "ClusterParts":
-        """Let workers read all parts, bound their rows and hold them.
+        """Submit the reading of all parts; workers bound the rows and hold them.
 
-        With ``beside`` they hold what it makes of every part too, see `sum_beside`.
+        If ``beside`` is given, its result for every part is held as well, see
+        `sum_beside`.
         """
         held = _on_parts(client, "hold", sources, partial(_held, prepare, beside))
         return cls(PinnedParts(client, held))
 
     @property
     def pickable(self) -> bool:
-        """Workers find any of their rows."""
+        """True, because workers can read individual rows."""
         return True
 
     @property
     def expected(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return sum(self.pinned.results(lambda: self.pinned.map("count", _counted)))
 
     def sum(self, work: PartFunction | Sequence[PartFunction]) -> Partial:
-        """Add up the results of all parts, along a tree whose root is here."""
+        """Sum the results of all parts along a tree whose root is in this process."""
         known = sum(self.seen) if callable(work) else 0
         meter = PassCounter.start(known or None)
         result = pairwise_sum(self.pinned.results(lambda: self._branches(work)))
@@ -211,12 +214,12 @@ class ClusterParts:
         return partials
 
     def sum_beside(self) -> Partial:
-        """Add up the results that workers computed beside the rows."""
+        """Sum the results of ``beside`` over all parts."""
         found = self.pinned.results(lambda: self._tree(self.pinned.map("beside", _beside)))
         return pairwise_sum(found)
 
     def survey(self, stride: int) -> Sequence[PartSummary]:
-        """Look at every part once."""
+        """Return a summary of every part, in one pass."""
         found = self.pinned.results(
             lambda: self.pinned.map("look", partial(_surveyed, stride))
         )
@@ -224,7 +227,7 @@ class ClusterParts:
         return [replace(one, sample=tuple(s.rows() for s in own)) for one, own in found]
 
     def gather(self, picks: Sequence[RowView]) -> InMemoryRows:
-        """Bring the rows that are picked from every part here, in their order."""
+        """Copy the selected rows of every part to this process, in order."""
         meter = PassCounter.start(None)
         found = self.pinned.results(lambda: self.pinned.map("pick", _picked, picks))
         meter.stop()
@@ -233,7 +236,7 @@ class ClusterParts:
     def map_subsets(
         self, picks: Sequence[Sequence[RowView]], fn: Callable[[InMemoryRows], T]
     ) -> list[T]:
-        """Return ``fn`` of rows picked together from all parts, for every list of picks."""
+        """Apply ``fn`` to each selection of rows, combined from all parts."""
 
         def submit() -> list[Any]:
             groups = [self.pinned.map("pick", _picked, views) for views in picks]
@@ -242,7 +245,7 @@ class ClusterParts:
         return self.pinned.results(submit)
 
     def _map(self, name: str, work: Callable[..., Any], given: Sequence[Any]) -> list[Any]:
-        """Run a function of results on any worker, without logs, under random names."""
+        """Submit a function of results to any workers, with random task names."""
         token = uuid4().hex
         keys = [f"confide-{name}-{token}-{place}" for place in range(len(given))]
         client = self.pinned.client
@@ -254,7 +257,7 @@ class ClusterParts:
 
 
 def collected(client: Any, sources: Sequence[Source], fn: Callable[[Any], T]) -> list[T]:
-    """Return a function of every part of a table, computed by workers, which keep none."""
+    """Apply a function to every part of a table on workers, which do not keep the parts."""
     futures = _on_parts(client, "read", sources, fn)
     return PinnedParts(client, futures).results(lambda: futures)
 
@@ -262,7 +265,7 @@ def collected(client: Any, sources: Sequence[Source], fn: Callable[[Any], T]) ->
 def _on_parts(
     client: Any, name: str, sources: Sequence[Source], fn: Callable[[Any], Any]
 ) -> tuple[Any, ...]:
-    """Compute a function of every part on the workers."""
+    """Submit a function of every part to the workers; return the futures."""
     from dask.delayed import delayed
 
     token, tasks = uuid4().hex, []
@@ -280,7 +283,7 @@ def _on_parts(
     return tuple(client.compute(tasks))
 
 
-# ---------------------------------------------------------------------- inside a worker
+# ------------------------------------------------------- functions that run on a worker
 
 
 def _of_source(fn: Callable[[Any], T], source: Source) -> T:
@@ -336,5 +339,5 @@ def _on_picked(fn: Callable[[InMemoryRows], T], pieces: Sequence[SendableRows]) 
 
 
 def _whole(value: Any) -> Any:
-    """Return a failure, to be raised where the result is collected."""
+    """Return a value; raise the error if the task that computed it has failed."""
     return unwrap(value)

@@ -1,4 +1,4 @@
-"""Dask data frames and arrays, partition by partition."""
+"""Dask data frames and arrays, read by partitions."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,27 +18,28 @@ from confide.parallel.dask_cluster import current_client
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class DaskPart:
-    """A partition of a data frame or a block of an array, still to be computed.
+    """A lazy partition of a Dask data frame, or chunk of a Dask array.
 
-    ``target`` is the same part of the target where that is a collection of its own.
+    ``target`` is the corresponding part of the target if that is a separate collection,
+    otherwise None.
     """
 
     features: Any
     target: Any
 
     def read(self) -> Iterator[Any]:
-        """Compute it as one piece, in this thread."""
+        """Compute the partition in this thread, and yield it as one block."""
         yield self.whole()
 
     def whole(self) -> Any:
-        """Compute it in this thread."""
+        """Compute the partition in this thread."""
         base = import_module("dask.base")
         values = base.compute(self.features, self.target, scheduler="synchronous")
         return as_piece(*values)
 
 
 def as_piece(features: Any, target: Any) -> Any:
-    """Return a table, or a pair of features and target that belong together."""
+    """Return a table, or a pair of features and target of equal length."""
     if isinstance(features, tuple):
         features, target = features
     if target is None:
@@ -53,7 +54,7 @@ def as_piece(features: Any, target: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class DaskTable:
-    """A `dask.dataframe` or a `dask.array`, with its target in it or beside it."""
+    """A `dask.dataframe` or `dask.array`, with the target as a column or separate."""
 
     names: tuple[str, ...] | None
     width: int
@@ -64,7 +65,7 @@ class DaskTable:
 
     @property
     def expected(self) -> None:
-        """Dask does not know how many rows there are before they are computed."""
+        """None, because the number of rows is unknown before Dask has computed them."""
         return
 
     def sources(
@@ -74,7 +75,7 @@ class DaskTable:
         target: bool = True,
         only: str | Sequence[str] | None = None,
     ) -> tuple[Source, ...]:
-        """Return the parts, with the columns that a schema declares or with all."""
+        """Return the parts of the table, with declared, selected or all columns."""
         return divided(self._whole_parts(schema, target, only), self.division)
 
     def _whole_parts(
@@ -102,7 +103,8 @@ class DaskTable:
             )
         if is_frame(features) and is_frame(self._target):
             frames = import_module("dask.dataframe")
-            # As one collection: apart, Dask may join parts of the one and not of the other.
+            # If features and target were computed separately, Dask might merge partitions
+            # of one and not of the other.
             pairs = frames.map_partitions(
                 _pair,
                 features,
@@ -115,7 +117,7 @@ class DaskTable:
         return tuple(map(DaskPart, _as_cut(features), _as_cut(self._target)))
 
     def targets(self) -> tuple[Source, ...]:
-        """Return the parts of a target that is beside the features, alone."""
+        """Return the parts of a target that is a separate collection."""
         blocks = np.ravel(self._target.to_delayed())
         return divided([DaskPart(block, None) for block in blocks], self.division)
 
@@ -124,7 +126,7 @@ class DaskTable:
 
 
 def is_frame(value: Any) -> bool:
-    """Whether a Dask collection is a data frame or a column of one."""
+    """Whether a Dask collection is a data frame or series."""
     return hasattr(value, "npartitions") and not hasattr(value, "numblocks")
 
 
@@ -133,7 +135,7 @@ def _parts(collection: Any) -> int:
 
 
 def _as_cut(collection: Any) -> list[Any]:
-    """Return the partitions unchanged, without joining any."""
+    """Return the partitions without merging any."""
     found: list[Any] = np.ravel(collection.to_delayed(optimize_graph=False)).tolist()
     return found
 
@@ -143,17 +145,17 @@ def _pair(features: Any, target: Any) -> tuple[Any, Any]:
 
 
 def is_dask(value: Any) -> bool:
-    """Whether something is a Dask collection, without importing Dask."""
+    """Whether an object is a Dask collection, without importing Dask."""
     return hasattr(value, "__dask_graph__") and hasattr(value, "to_delayed")
 
 
 def dask_table(X: Any, y: Any) -> DaskTable:
-    """Treat a Dask collection as a table; the active client, if any, holds its parts."""
+    """Wrap a Dask collection as a table, whose parts the active client holds, if any."""
     named = isinstance(y, str) and is_frame(X)
     if y is not None and not (named or is_dask(y)):
         raise InvalidData(
-            "where X is a Dask collection the target y must be one as well, or the name of "
-            "a column where X is a data frame."
+            "if X is a Dask collection, the target y must be one as well, or the name of a "
+            "column if X is a data frame."
         )
     if getattr(X, "ndim", 0) != 2:
         raise InvalidData("X must have two dimensions; it has more or fewer.")

@@ -1,7 +1,6 @@
-"""Progress of repeated sweeps over a table, visible to the data holder only.
+"""Progress of repeated passes over a table, for the data holder only.
 
-How many sweeps a fit takes depends on the rows: it is shown to the holder while they wait
-and kept nowhere.
+The number of passes depends on private data. It is displayed during a fit, but not stored.
 """
 
 import threading
@@ -15,20 +14,20 @@ from typing import TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """Progress of the current sweep: rows read, expected total, and time.
+    """Progress of the current pass over a table: rows read, expected total, and time.
 
     Parameters
     ----------
     number : int
-        Number of the sweep.
+        Number of the pass, starting from 1.
     rows : int
-        Rows read so far.
+        Number of rows read so far.
     expected : int or None
-        Rows that a whole sweep reads, if known.
+        Number of rows in a whole pass, if known.
     seconds : float
-        Time since the beginning of the sweep.
+        Time since the beginning of the pass.
     over : bool, default=False
-        Whether the sweep is finished.
+        Whether the pass is finished.
 
     Examples
     --------
@@ -59,20 +58,20 @@ _watched: ContextVar[_Watched | None] = ContextVar("watched", default=None)
 
 @contextmanager
 def watching(watch: Watch) -> Iterator[None]:
-    """Call a function during sweeps over tables that are not in memory.
+    """Report progress during passes over tables that are not in memory.
 
-    The number of sweeps depends on the data: what the function shows is for the data holder
-    only.
+    Use this context manager in a ``with`` statement around a fit. The number of passes
+    depends on the data, so the progress must be shown to the data holder only.
 
     Parameters
     ----------
     watch : callable
-        Receives a `Pass` from time to time.
+        Function that is called with a `Pass` from time to time.
 
     Yields
     ------
     None
-        Nothing; use it in a ``with`` statement around the fit.
+        No value.
 
     Examples
     --------
@@ -92,7 +91,7 @@ def watching(watch: Watch) -> Iterator[None]:
 
 @dataclass(slots=True)
 class PassCounter:
-    """Counts the rows of one sweep; threads may add to it."""
+    """Thread-safe counter of the rows in one pass over a table."""
 
     expected: int | None
     _watched: _Watched | None = None
@@ -102,7 +101,7 @@ class PassCounter:
 
     @classmethod
     def start(cls, expected: int | None) -> "PassCounter":
-        """Begin a sweep."""
+        """Begin a pass."""
         watched = _watched.get()
         if watched is not None:
             watched.sweeps += 1
@@ -111,13 +110,13 @@ class PassCounter:
         return meter
 
     def add(self, rows: int) -> None:
-        """Count rows."""
+        """Add rows to the count."""
         with self._lock:
             self._rows += rows
         self._tell(over=False)
 
     def stop(self) -> None:
-        """End the sweep."""
+        """End the pass."""
         self._tell(over=True)
 
     def _tell(self, *, over: bool) -> None:

@@ -1,8 +1,8 @@
-"""Rows in parts that are never together in one place: on disk, or on many machines.
+"""Rows in parts that are never all in memory: on disk, or on several machines.
 
-`PartitionedRows` offers what rows in memory do. A function of blocks travels to the parts,
-and sums come back; the only rows that ever come together are a sample, from which a
-solver takes its first approximation.
+`PartitionedRows` has the same methods as rows in memory. Functions of blocks are applied to
+the parts, and the results are summed. Only a sample of the rows is brought into memory,
+from which a solver computes its first approximation.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ from confide.errors import ConfideError, PrivacyLeak
 
 T = TypeVar("T")
 PartFunction: TypeAlias = Callable[[InMemoryRows], Partial]
-"""What is done to a part, or to a piece of one: partial results that can be added."""
+"""Function of the rows of a part or block, whose results can be added."""
 
 SAMPLE_ROWS = 2**18
 SAMPLE_BYTES = 2**26
@@ -36,40 +36,40 @@ FEWEST_SAMPLED = 2**10
 
 
 class Parts(Protocol):
-    """Rows in parts, wherever they lie."""
+    """Protocol of rows in parts, on disk or on workers."""
 
     @property
     def pickable(self) -> bool:
-        """Whether single rows can be read without reading them all."""
+        """Whether individual rows can be read without reading all rows."""
         ...
 
     @property
     def expected(self) -> int:
-        """About how many rows there are."""
+        """Approximate number of rows."""
         ...
 
     def sum(self, work: PartFunction | Sequence[PartFunction]) -> Partial:
-        """Add up the results of all parts, with one function or with one for each part."""
+        """Sum the results of all parts, with one function or with one function per part."""
         ...
 
     def survey(self, stride: int) -> Sequence["PartSummary"]:
-        """Look at every part once."""
+        """Return a summary of every part, in one pass."""
         ...
 
     def gather(self, picks: Sequence["RowView"]) -> InMemoryRows:
-        """Bring the rows that are picked from every part here, in their order."""
+        """Copy the selected rows of every part to this process, in order."""
         ...
 
     def map_subsets(
         self, picks: Sequence[Sequence["RowView"]], fn: Callable[[InMemoryRows], T]
     ) -> list[T]:
-        """Return ``fn`` of rows picked together from all parts, for every list of picks."""
+        """Apply ``fn`` to each selection of rows, combined from all parts."""
         ...
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PartSummary:
-    """Result of a first sweep: number of rows, shape of sums, and a sample."""
+    """Results of a first pass: number of rows, structure of sums, and a sample."""
 
     listed: int
     count: int
@@ -81,7 +81,7 @@ class PartSummary:
 
     @classmethod
     def of(cls, rows: InMemoryRows, stride: int) -> "PartSummary":
-        """Look at a piece of rows that is in memory."""
+        """Return the summary of a block of rows in memory."""
         return cls(
             rows.table_count,
             rows.count,
@@ -106,14 +106,14 @@ class PartSummary:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RowView:
-    """View of a part: a coding of its target, some columns, some rows."""
+    """View of a part with a transformed target, selected columns and selected rows."""
 
     code: Callable[[AnyArray], Array] | None = None
     support: tuple[int, ...] | None = None
     places: AnyArray | None = None
 
     def __call__(self, rows: InMemoryRows) -> InMemoryRows:
-        """Return the rows as this view shows them."""
+        """Apply the view to rows."""
         if self.places is not None:
             rows = rows.take(self.places)
         if self.code is not None:
@@ -123,45 +123,45 @@ class RowView:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class OverBlocks:
-    """A function of blocks as work on a part."""
+    """Picklable function that sums a function of blocks over a part."""
 
     fn: Callable[[Block], Partial]
     dtype: Any
     view: RowView
 
     def __call__(self, rows: InMemoryRows) -> Partial:
-        """Return how many rows a part has, and the function added up over its blocks."""
+        """Return the number of rows of a part, and the sum of the function over blocks."""
         seen = self.view(rows)
         return seen.count, *seen.sum_here(self.fn, self.dtype)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PartitionedRows:
-    """Bounded private rows in parts; use `PartitionedRows.over` to make them.
+    """Bounded private rows in parts; use `PartitionedRows.over` to create them.
 
     Parameters
     ----------
     parts : Parts
-        Where the rows are, and how a sum over them is computed.
+        Object that gives access to the rows and to sums over them.
     whole : PartSummary
-        What is known of all parts together.
+        Summary of all parts.
     sizes : tuple of int
         Numbers of rows of the parts.
     links : int
-        Bound on the number of additions in the sum over one piece.
+        Bound on the number of consecutive additions that combine the sums of blocks and
+        parts.
     sample : InMemoryRows
-        About one row in a fixed stride, for a first approximation.
+        Subsample of the rows with a fixed stride, for a first approximation.
     height : float
         Value of the constant column for the intercept; 0 for none.
     view : RowView, optional
-        How blocks are changed before they are used.
+        Selection of columns and transform of the target that are applied to blocks.
     picked : tuple of ndarray, optional
         Positions of the selected rows in each part.
 
     Examples
     --------
-    They have the same methods as rows in memory, so that mechanisms need not distinguish
-    the two:
+    Rows in parts have the same methods as rows in memory, so that mechanisms can use both:
 
     >>> from confide.data import InMemoryRows, PartitionedRows
     >>> hasattr(PartitionedRows, "sum"), hasattr(InMemoryRows, "sum")
@@ -179,7 +179,7 @@ class PartitionedRows:
 
     @classmethod
     def over(cls, parts: Parts, height: float, width: int) -> "PartitionedRows":
-        """Read all parts once, for the facts that every fit needs."""
+        """Create rows from parts, with one pass for a summary and a sample."""
         most = max(FEWEST_SAMPLED, min(SAMPLE_ROWS, SAMPLE_BYTES // (4 * max(1, width))))
         found = parts.survey(max(1, parts.expected // most))
         whole = reduce(add, found)
@@ -190,56 +190,56 @@ class PartitionedRows:
         return cls(parts, replace(whole, sample=()), sizes, links, sample, height)
 
     def with_parts(self, parts: Parts) -> "PartitionedRows":
-        """Return the same rows, read in another way."""
+        """Return the same rows, accessed through another `Parts` object."""
         return replace(self, parts=parts)
 
     @property
     def count(self) -> int:
-        """How many rows there are: private under add-remove neighbours."""
+        """Number of rows, which is private under add-remove neighbours."""
         return self.whole.count if self.picked is None else sum(map(len, self.picked))
 
     @property
     def table_count(self) -> int:
-        """How many rows the table had: public under replace-one neighbours."""
+        """Number of rows of the table, which is public under replace-one neighbours."""
         return self.count if self.picked is not None else self.whole.listed
 
     @property
     def dimension(self) -> int:
-        """How many coefficients there are, the intercept included."""
+        """Number of coefficients, including the intercept."""
         return self.layout.shape[1] + (1 if self.height else 0)
 
     @property
     def responses(self) -> int:
-        """How many targets a row has; 0 means one, as a plain vector."""
+        """Number of targets per row; 0 if the target is a vector."""
         return self.sample.responses
 
     @property
     def layout(self) -> Matrix:
-        """The features of no row at all."""
+        """An empty matrix with the layout of the features."""
         whole, support = self.whole.layout, self.view.support
         return whole if support is None else whole.columns(support)
 
     @property
     def shortened(self) -> bool:
-        """Whether rows were scaled down to the public bound."""
+        """Whether any rows were scaled down to the public bound."""
         return self.whole.shortened
 
     @property
     def weighted(self) -> bool:
-        """Whether records count by the lengths of their rows."""
+        """Whether records have weights, from the lengths of rows or from case weights."""
         return self.sample.weighted
 
     @property
     def pickable(self) -> bool:
-        """Whether single rows can be read without reading them all."""
+        """Whether individual rows can be read without reading all rows."""
         return self.parts.pickable
 
     @property
     def sum_shape(self) -> SumShape:
-        """The order of addition in sums over all rows and in margins.
+        """Structure of sums over all rows and of margins, for rounding error bounds.
 
-        Fewer columns, or some of many sparse rows, make blocks with a different number of
-        rows from those of the first sweep.
+        A selection of columns, or of sparse rows, is divided into blocks of another size
+        than in the first pass.
         """
         shape, seen = self.whole.sum_shape, self.view.support is not None
         if seen or (self.picked is not None and self.whole.layout.is_sparse):
@@ -251,7 +251,7 @@ class PartitionedRows:
         return shape.deeper(self.links)
 
     def sum(self, fn: Callable[[Block], Partial], dtype: Any = np.float64) -> Partial:
-        """Add up ``fn(block)`` over all blocks of all parts."""
+        """Sum ``fn(block)`` over all blocks of all parts."""
         work: PartFunction | list[PartFunction] = OverBlocks(fn, dtype, self.view)
         if self.picked is not None:
             views = [replace(self.view, places=places) for places in self.picked]
@@ -266,34 +266,34 @@ class PartitionedRows:
         return tuple(total)
 
     def subsample(self, stride: int) -> InMemoryRows:
-        """Return the sample, or about one row in ``stride`` where those are fewer."""
+        """Return about one row in ``stride``, but no more than the sample contains."""
         seen = replace(self.view, places=None)(self.sample)
         return seen.subsample(max(1, stride * seen.count // max(1, self.whole.count)))
 
     def with_target(self, code: Callable[[AnyArray], Array]) -> "PartitionedRows":
-        """Return the same rows with a coding of their target."""
+        """Return the same rows with the target transformed by ``code``."""
         return replace(self, view=replace(self.view, code=code))
 
     def columns(self, support: Sequence[int]) -> "PartitionedRows":
-        """Return the same rows with these columns alone, and their intercept column."""
+        """Return the same rows with the given columns and the intercept column."""
         own = tuple(int(place) for place in support)
         if self.view.support is not None:
             own = tuple(self.view.support[place] for place in own)
         return replace(self, view=replace(self.view, support=own))
 
     def take(self, places: AnyArray) -> "PartitionedRows":
-        """Return the rows at some positions; their order is that of the parts."""
+        """Return the rows at the given positions, in the order of the parts."""
         return replace(self, picked=self._by_part(places))
 
     def gather(self, places: AnyArray) -> InMemoryRows:
-        """Bring the rows at some places, which are few, here in their order."""
+        """Copy a few rows at the given positions to this process, in table order."""
         views = [replace(self.view, places=own) for own in self._by_part(places)]
         return self.parts.gather(views)
 
     def map_subsets(
         self, subsets: Sequence[AnyArray], fn: Callable[[InMemoryRows], T]
     ) -> list[T]:
-        """Return ``fn`` of the rows at every list of places, computed side by side."""
+        """Apply ``fn`` in parallel to the rows at each list of positions."""
         picks = [
             [replace(self.view, places=own) for own in self._by_part(places)]
             for places in subsets
@@ -301,7 +301,7 @@ class PartitionedRows:
         return self.parts.map_subsets(picks, fn)
 
     def _by_part(self, places: AnyArray) -> tuple[AnyArray, ...]:
-        """Return the positions in every part for positions in the whole."""
+        """Convert positions in the whole table to positions in every part."""
         ends = np.cumsum(self.sizes)
         ordered = np.sort(places)
         cuts = np.searchsorted(ordered, ends)[:-1]
@@ -317,7 +317,7 @@ class PartitionedRows:
 
 
 def joined(pieces: Sequence[InMemoryRows]) -> InMemoryRows:
-    """Return the rows of several pieces, one after the other."""
+    """Concatenate several blocks of rows."""
     if len(pieces) == 1:
         return pieces[0]
     first = pieces[0]

@@ -1,8 +1,9 @@
-"""Rows on disk, read from the beginning to the end in every sweep.
+"""Rows on disk, which are read again in every pass over the table.
 
-A part is read by one thread, piece by piece: decoded, bounded and summed before the next
-one. Where there are fewer parts than threads one thread reads and the others do the rest.
-Sums are added in the order of the rows, so they do not depend on threads.
+Each part is read by one thread, which decodes, bounds and sums one block before it reads
+the next. If there are fewer than two parts per thread, one thread reads and the others
+process blocks. Sums are added in the order of the rows, so that results do not depend on
+the number of threads.
 """
 
 from collections import deque
@@ -21,24 +22,24 @@ from confide.parallel.workers import one_blas_thread, threads_to_use
 
 T = TypeVar("T")
 Prepare: TypeAlias = Callable[[Any], InMemoryRows]
-"""From a piece of a table, as it is read, to bounded rows."""
+"""Function that converts a raw block of a table to bounded rows."""
 
 
 class Source(Protocol):
-    """A part of a table, as a description that can travel."""
+    """A part of a table, given by a picklable description of how to read it."""
 
     def read(self) -> Iterator[Any]:
-        """Yield its rows in pieces: at least one, which may be empty."""
+        """Yield the rows in blocks: at least one block, which may be empty."""
         ...
 
     def whole(self) -> Any:
-        """Return its rows as one piece."""
+        """Return all rows as one block."""
         ...
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Stream:
-    """Parts of a table that are read again in every sweep."""
+    """Parts of a table that are read again in every pass."""
 
     sources: tuple[Source, ...]
     prepare: Prepare
@@ -46,37 +47,37 @@ class Stream:
 
     @property
     def expected(self) -> int:
-        """About how many rows there are; if unknown they are counted first."""
+        """Approximate number of rows; if it is unknown, rows are counted in a pass."""
         if self.about is not None:
             return self.about
         return int(pairwise_sum(self._sweep(_counted))[0])
 
     @property
     def pickable(self) -> bool:
-        """Rows are read in order, never singly."""
+        """False, because rows can only be read in order."""
         return False
 
     def sum(self, work: PartFunction | Sequence[PartFunction]) -> Partial:
-        """Add up the results of all pieces."""
+        """Sum the results over all blocks."""
         assert callable(work), "a stream does the same to all parts"  # noqa: S101
         return pairwise_sum(self._sweep(work))
 
     def survey(self, stride: int) -> Sequence[PartSummary]:
-        """Look at every piece once."""
+        """Return a summary of every part, in one pass."""
         return [part[0] for part in self._sweep(partial(_surveyed, stride))]
 
     def gather(self, picks: Sequence[RowView]) -> InMemoryRows:
-        """Reject: rows would be needed in another order."""
+        """Raise an error, because rows of a stream cannot be selected."""
         raise AssertionError("rows of a stream cannot be selected")
 
     def map_subsets(
         self, picks: Sequence[Sequence[RowView]], fn: Callable[[InMemoryRows], T]
     ) -> list[T]:
-        """Reject: rows would be needed in another order."""
+        """Raise an error, because rows of a stream cannot be selected."""
         raise AssertionError("rows of a stream cannot be selected")
 
     def _sweep(self, work: PartFunction) -> list[Partial]:
-        """Return the sum of every part, in their order."""
+        """Make one pass over the table; return the sum over every part, in order."""
         meter = PassCounter.start(self.about)
 
         def done(piece: Any) -> Partial:
@@ -117,7 +118,7 @@ def _surveyed(stride: int, rows: InMemoryRows) -> Partial:
 def ahead(
     pool: ThreadPoolExecutor, done: Callable[[Any], T], pieces: Iterable[Any], most: int
 ) -> Iterator[T]:
-    """Yield results in order, with few pieces in progress at a time."""
+    """Yield results of ``done`` in order, with at most ``most`` blocks in progress."""
     waiting: deque[Future[T]] = deque()
     for piece in pieces:
         waiting.append(pool.submit(done, piece))

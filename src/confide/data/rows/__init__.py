@@ -1,1 +1,1 @@
-"""Bounded private rows in memory, block by block."""
+"""Bounded private rows in memory, which are processed in blocks."""

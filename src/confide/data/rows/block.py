@@ -1,4 +1,4 @@
-"""A block: some consecutive rows, as a sum over rows sees them."""
+"""Blocks of consecutive rows, which are the arguments of functions in sums."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ from confide.data.matrix.matrix import Matrix
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Block:
-    """Some consecutive rows: features, target, row factors and intercept.
+    """A block of consecutive rows: features, target, row factors and intercept.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class Block:
 
     Examples
     --------
-    The rows of a mechanism's table are only seen in blocks, within a sum:
+    Mechanisms access rows only as blocks in a sum:
 
     >>> import numpy as np
     >>> from confide.data import bound_rows
@@ -50,18 +50,18 @@ class Block:
     offset: AnyArray | None = None
 
     def weigh(self, values: AnyArray) -> AnyArray:
-        """Return values of a loss, slope or curvature, times the weights of the records."""
+        """Multiply losses, or their derivatives, by the weights of the records."""
         if self.weight is None:
             return values
         return values * (self.weight if values.ndim == 1 else self.weight[:, None])
 
     def margin(self, theta: AnyArray, *, row_independent: bool = False) -> AnyArray:
-        """Return ⟨x, θ⟩ and the offset for every row, the intercept column included.
+        """Return ⟨x, θ⟩ plus the offset for every row, including the intercept column.
 
-        A matrix θ gives a column of margins for each of its columns. In a product of
-        matrices the rounding of a row depends on its position. ``row_independent`` rounds
-        every row independently of the others: what depends on one record then does so to
-        the last bit.
+        If θ is a matrix, the result has one column of margins per column of θ. In a matrix
+        product, the rounding of a row depends on its position. With ``row_independent``,
+        every row is rounded independently of other rows, so that its margin depends on no
+        other record, even in the last bit.
         """
         if row_independent and theta.ndim == 2:
             columns = [self.margin(column, row_independent=True) for column in theta.T]
@@ -80,7 +80,7 @@ class Block:
         return margin
 
     def weighted_sum(self, weights: AnyArray) -> AnyArray:
-        """Return Σ wᵢxᵢ; a matrix of weights gives a column for each of its columns."""
+        """Return Σ wᵢxᵢ, with one column per column of weights if they are a matrix."""
         if weights.ndim == 2:
             return np.column_stack([self.weighted_sum(column) for column in weights.T])
         scaled = weights if self.factor is None else weights * self.factor
@@ -92,7 +92,7 @@ class Block:
         return longer
 
     def gram(self, weights: AnyArray, *, double: bool = False) -> Array:
-        """Return Σ wᵢxᵢxᵢᵀ for weights not negative, in single precision unless double."""
+        """Return Σ wᵢxᵢxᵢᵀ for non-negative weights, by default in single precision."""
         return self.features.gram(weights, self.factor, self.height, double=double)
 
     def gram_diagonal(self, weights: AnyArray) -> Array:
@@ -104,15 +104,15 @@ class Block:
         return np.asarray(total, dtype=np.float64)
 
     def lengths(self) -> Array:
-        """Return ‖x‖ for every row, the intercept column included."""
+        """Return ‖x‖ for every row, including the intercept column."""
         return self.features.lengths(self.factor, self.height)
 
     def absolute(self) -> "Block":
-        """Return the same rows with every entry positive."""
+        """Return the same rows with the absolute values of all features."""
         return replace(self, features=self.features.absolute())
 
     def pieces(self, most: int) -> Iterator["Block"]:
-        """Walk over the rows, ``most`` of them or fewer at a time."""
+        """Yield the rows in blocks of at most ``most`` rows."""
         if len(self.target) <= most:
             yield self
             return
@@ -120,14 +120,14 @@ class Block:
             yield replace(self.take(slice(low, low + most)), start=self.start + low)
 
     def take(self, chosen: slice | AnyArray) -> "Block":
-        """Return the rows of a slice, or at some places, in their order."""
+        """Return the rows of a slice, or at the given positions."""
         own = (self.factor, self.weight, self.offset)
         factor, weight, offset = (some(one, chosen) for one in own)
         features, target = self.features[chosen], self.target[chosen]
         return Block(features, target, factor, self.height, 0, weight, offset)
 
     def toarray(self) -> Array:
-        """Return the bounded rows as an array, the intercept column included."""
+        """Return the bounded rows as an array, including the intercept column."""
         rows = self.features.toarray()
         if self.factor is not None:
             rows = rows * self.factor[:, None]
@@ -137,5 +137,5 @@ class Block:
 
 
 def some(values: AnyArray | None, chosen: slice | AnyArray) -> AnyArray | None:
-    """Return some of the values, where there are any."""
+    """Select values; None stays None."""
     return None if values is None else values[chosen]

@@ -1,8 +1,9 @@
-"""Rows bounded entry by entry.
+"""Rows with bounded entries.
 
-Where columns outnumber rows the length of a row says little: a fit on few columns needs
-bounds on few entries. Entries beyond a public bound are clipped to it, or a row whose few
-largest entries are too long together is scaled down; both look at one record alone.
+If there are more columns than rows, a bound on the length of whole rows is wasteful. A fit
+on few columns needs bounds on few entries only. Either entries are clipped to a public
+bound, or rows are scaled down until the norm of their few largest entries is bounded. Both
+operations treat each record separately.
 """
 
 import math
@@ -19,7 +20,7 @@ from confide.data.rows.in_memory import InMemoryRows, shrink_long_rows
 from confide.errors import InvalidParameter
 
 LARGEST = 1e100
-"""Bounds beyond it, or below its inverse, would overflow when squared."""
+"""Largest allowed bound, so that squares do not overflow; its inverse is the smallest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +30,12 @@ class EntryBounds:
     Parameters
     ----------
     most : float
-        No entry exceeds this absolute value.
+        Bound on the absolute value of every entry.
     few : int, default=1
-        Number of entries that ``length`` refers to.
+        Number of entries to which ``length`` refers.
     length : float, optional
-        The ``few`` largest entries of a row are together at most this long. By default only
-        single entries are bounded.
+        Bound on the Euclidean norm of the ``few`` largest entries of a row. By default,
+        only individual entries are bounded.
 
     Raises
     ------
@@ -43,7 +44,7 @@ class EntryBounds:
 
     Examples
     --------
-    Nine entries of at most 1 are at most 3 long together:
+    Nine entries of at most 1 have a Euclidean norm of at most 3:
 
     >>> from confide.data import EntryBounds
     >>> EntryBounds(1.0).norm(9)
@@ -61,16 +62,16 @@ class EntryBounds:
                 must = f"between {1 / LARGEST:g} and {LARGEST:g}"
                 raise InvalidParameter("column_bound", must, value)
         if self.few < 1:
-            raise InvalidParameter("few", "1 or more", self.few)
+            raise InvalidParameter("few", "at least 1", self.few)
 
     @classmethod
     def scaled(cls, few: int, each: float) -> "EntryBounds":
-        """Return the bounds of rows whose ``few`` largest entries are each·√few long."""
+        """Return bounds for rows whose ``few`` largest entries have norm each·√few."""
         reach = each * math.sqrt(few)
         return cls(reach, few, reach)
 
     def norm(self, count: int) -> float:
-        """Return a bound on the length of any given number of entries of a row."""
+        """Return a bound on the Euclidean norm of any ``count`` entries of a row."""
         alone = _repeated(self.most, count)
         if self.length is None:
             return alone
@@ -84,10 +85,9 @@ def _repeated(length: float, times: int) -> float:
 def bound_entries(
     features: Any, target: Array, bounds: EntryBounds, height: float
 ) -> InMemoryRows:
-    """Bound every row by ``bounds``; the rows can then only be used by mechanisms.
+    """Bound the entries of every row, and return private rows for use by mechanisms.
 
-    Entries that a sparse matrix stores twice are added up first, because bounds refer to
-    sums.
+    Duplicate entries of a sparse matrix are summed first.
 
     Parameters
     ----------

@@ -1,13 +1,12 @@
-"""Private rows, and the one method through which anything is computed from them.
+"""Private rows in memory, which mechanisms access through sums over blocks.
 
 ``rows.sum(fn)`` evaluates ``fn(block)`` on blocks of rows that fit the processor's cache
-and adds the results. The order of addition depends on the shape alone, never on the
-number of threads, so a fit is the same on every machine of one kind.
+and adds the results. The order of addition depends on the shape of the table only, not on
+the number of threads, so that a fit gives the same result on all machines of the same type.
 
-A row longer than the public bound is scaled down to it, record by record. The factor is
-kept next to the features instead of a scaled copy of them. Rows of any length may also
-be weighed: `InMemoryRows.weighed` says how often the loss of a record counts, long rows
-less often. `Block.weigh` is the one place where weights meet the loss.
+Rows longer than the public bound are scaled down to it individually. The scale factors are
+stored next to the features, instead of a scaled copy. Alternatively, `InMemoryRows.weighed`
+gives longer rows smaller weights in the loss. `Block.weigh` applies the weights.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -37,18 +36,18 @@ T = TypeVar("T")
 
 STRIPES = 16
 LONG_ROW, SHRINKAGE = 2.0**400, 2.0**-600
-"""Longer rows are divided: else their squares, and products with them, might overflow."""
+"""Longer rows are multiplied by this factor, so that squares and products are finite."""
 MANY_BLOCKS = 48
 HEAVIEST = 4.0
-"""No record counts more often, however short its row."""
+"""Largest weight of a record, however short its row."""
 
 
 class Rows(Protocol):
-    """Protocol of bounded private rows, as mechanisms and solvers see them.
+    """Protocol of bounded private rows, which mechanisms and solvers use.
 
     Examples
     --------
-    Whatever the rows are stored in, statistics are sums over their blocks:
+    For every type of storage, statistics are computed as sums over blocks:
 
     >>> import numpy as np
     >>> from confide.data import bound_rows
@@ -59,80 +58,80 @@ class Rows(Protocol):
 
     @property
     def height(self) -> float:
-        """The height of the intercept's column, 0 if there is none."""
+        """The value of the intercept column; 0 without intercept."""
         ...
 
     @property
     def count(self) -> int:
-        """How many rows there are: private under add-remove neighbours."""
+        """Number of rows, which is private under add-remove neighbours."""
         ...
 
     @property
     def table_count(self) -> int:
-        """How many rows the table had: public under replace-one neighbours."""
+        """Number of rows of the table, which is public under replace-one neighbours."""
         ...
 
     @property
     def dimension(self) -> int:
-        """How many coefficients there are, the intercept included."""
+        """Number of coefficients, including the intercept."""
         ...
 
     @property
     def responses(self) -> int:
-        """How many targets a row has; 0 means one, as a plain vector."""
+        """Number of targets per row; 0 if the target is a vector."""
         ...
 
     @property
     def layout(self) -> Matrix:
-        """The features of no row at all."""
+        """An empty matrix with the layout of the features."""
         ...
 
     @property
     def shortened(self) -> bool:
-        """Whether rows may have been scaled down to the public bound."""
+        """Whether any rows may have been scaled down to the public bound."""
         ...
 
     @property
     def weighted(self) -> bool:
-        """Whether records count by the lengths of their rows."""
+        """Whether records have weights, from the lengths of rows or from case weights."""
         ...
 
     @property
     def pickable(self) -> bool:
-        """Whether single rows can be read without reading them all."""
+        """Whether individual rows can be read without reading all rows."""
         ...
 
     @property
     def sum_shape(self) -> SumShape:
-        """The order of addition in sums over all rows and in margins."""
+        """Structure of sums over all rows and of margins, for rounding error bounds."""
         ...
 
     def sum(self, fn: Callable[[Block], Partial], dtype: Any = np.float64) -> Partial:
-        """Add up ``fn(block)`` over all blocks."""
+        """Sum ``fn(block)`` over all blocks."""
         ...
 
     def subsample(self, stride: int) -> "InMemoryRows":
-        """Return about one row in ``stride`` or fewer, for a first approximation."""
+        """Return at most about one row in ``stride``, for a first approximation."""
         ...
 
     def columns(self, support: Sequence[int]) -> "Rows":
-        """Return the same rows with these columns alone, and their intercept column."""
+        """Return the same rows with the given columns and the intercept column."""
         ...
 
     def take(self, places: AnyArray) -> "Rows":
-        """Return the rows at some positions."""
+        """Return the rows at the given positions."""
         ...
 
     def map_subsets(
         self, subsets: Sequence[AnyArray], fn: Callable[["InMemoryRows"], T]
     ) -> list[T]:
-        """Return ``fn`` of the rows at every list of places, computed side by side."""
+        """Apply ``fn`` in parallel to the rows at each list of positions."""
         ...
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class InMemoryRows:
-    """Bounded private rows in memory; use `bound_rows` to make them.
+    """Bounded private rows in memory; use `bound_rows` to create them.
 
     Parameters
     ----------
@@ -145,8 +144,8 @@ class InMemoryRows:
     height : float
         Value of the constant column for the intercept; 0 for none.
     listed : int, optional
-        Number of rows before those without a target were left out. Under replace-one
-        neighbours this number is public, and ``count`` is not.
+        Number of rows before rows without a target were dropped. Under replace-one
+        neighbours this number is public, but ``count`` is not.
     weight : ndarray, optional
         Weights of the records; by default every record has weight 1.
     offset : ndarray, optional
@@ -154,7 +153,7 @@ class InMemoryRows:
 
     Examples
     --------
-    The rows cannot be copied or stored, so they cannot leave by accident:
+    The rows cannot be copied or stored, so that they are not published by accident:
 
     >>> import copy
     >>> import numpy as np
@@ -178,52 +177,52 @@ class InMemoryRows:
 
     @property
     def table_count(self) -> int:
-        """How many rows the table had: public under replace-one neighbours."""
+        """Number of rows of the table, which is public under replace-one neighbours."""
         return self.count if self.listed is None else self.listed
 
     @property
     def count(self) -> int:
-        """How many rows there are: private under add-remove neighbours."""
+        """Number of rows, which is private under add-remove neighbours."""
         return self.features.shape[0]
 
     @property
     def dimension(self) -> int:
-        """How many coefficients there are, the intercept included."""
+        """Number of coefficients, including the intercept."""
         return self.features.shape[1] + (1 if self.height else 0)
 
     @property
     def block_rows(self) -> int:
-        """How many rows a block holds."""
+        """Number of rows per block."""
         return self.features.block_rows
 
     @property
     def responses(self) -> int:
-        """How many targets a row has; 0 means one, as a plain vector."""
+        """Number of targets per row; 0 if the target is a vector."""
         return 0 if self.target.ndim == 1 else int(self.target.shape[1])
 
     @property
     def layout(self) -> Matrix:
-        """The features of no row at all."""
+        """An empty matrix with the layout of the features."""
         return self.features.empty()
 
     @property
     def shortened(self) -> bool:
-        """Whether rows were scaled down to the public bound."""
+        """Whether any rows were scaled down to the public bound."""
         return self.factor is not None
 
     @property
     def weighted(self) -> bool:
-        """Whether records count by the lengths of their rows."""
+        """Whether records have weights, from the lengths of rows or from case weights."""
         return self.weight is not None
 
     @property
     def pickable(self) -> bool:
-        """Whether single rows can be read without reading them all."""
+        """Whether individual rows can be read without reading all rows."""
         return True
 
     @property
     def sum_shape(self) -> SumShape:
-        """The order of addition in sums over all rows and in margins."""
+        """Structure of sums over all rows and of margins, for rounding error bounds."""
         block, constant = self.features.sum_shape, 1 if self.height else 0
         return SumShape(
             block.rows_added,
@@ -249,37 +248,37 @@ class InMemoryRows:
         return InMemoryRows(features, target, factor, self.height, None, weight, offset)
 
     def weighed(self, most: float) -> "InMemoryRows":
-        """Return the same rows with weights most/‖x‖, or the largest weight for short rows.
+        """Return the same rows with weights min(``most``/‖x‖, ``HEAVIEST``).
 
-        They refer to a single record. No weight times the length of its row passes
-        ``most``, whatever rounding does; the largest is a power of two, so that multiplying
-        by it does not round.
+        The weight of a record depends on this record only. The product of the weight and
+        the length of a row never exceeds ``most``, despite rounding. The largest weight is
+        a power of two, so that multiplication by it is exact.
         """
         lengths, sure = HEAVIEST * self.lengths(), np.zeros(self.count, dtype=bool)
         weight = HEAVIEST * shortening(lengths, most, self.dimension + 1, sure)
         return replace(self, weight=weight)
 
     def with_cases(self, cases: Cases) -> "InMemoryRows":
-        """Return the same rows with weights of their own, times those of their lengths."""
+        """Return the same rows with offsets, and with weights times case weights."""
         weight = self.weight
         if cases.weight is not None:
             weight = cases.weight if weight is None else weight * cases.weight
         return replace(self, weight=weight, offset=cases.offset)
 
     def with_target(self, code: Callable[[AnyArray], Array]) -> "InMemoryRows":
-        """Return the same rows with a coding of their target."""
+        """Return the same rows with the target transformed by ``code``."""
         return replace(self, target=code(self.target))
 
     def columns(self, support: Sequence[int]) -> "InMemoryRows":
-        """Return the same rows with these columns alone, and their intercept column.
+        """Return the same rows with the given columns and the intercept column.
 
-        They are dense whatever the rows are: what a block holds then depends on how many
-        columns were chosen, never on which.
+        The result is dense, so that the size of blocks depends on the number of columns but
+        not on which columns were selected.
         """
         return replace(self, features=self.features.columns(support))
 
     def blocks(self, start: int, stop: int, dtype: Any = np.float64) -> Iterator[Block]:
-        """Walk over the rows from start to stop: a block is valid until the next one."""
+        """Yield blocks of the rows from start to stop; each is valid until the next."""
         step, cut_out = self.block_rows, self.features.slicer()
         for low in range(start, max(stop, start + 1), step):
             cut = slice(low, min(low + step, stop))
@@ -297,36 +296,37 @@ class InMemoryRows:
         return Block(*own, 0, self.weight, self.offset)
 
     def toarray(self) -> Array:
-        """Return all bounded rows as one array, the intercept column included."""
+        """Return all bounded rows as one array, including the intercept column."""
         return np.ascontiguousarray(self.as_block().toarray())
 
     def take(self, places: AnyArray) -> "InMemoryRows":
-        """Return the rows at some positions, in their order."""
+        """Return the rows at the given positions, in the given order."""
         own = (self.factor, self.weight, self.offset)
         factor, weight, offset = (some(one, places) for one in own)
         features, target = self.features[places], self.target[places]
         return InMemoryRows(features, target, factor, self.height, None, weight, offset)
 
     def lengths(self) -> Array:
-        """Return ‖x‖ for every row, the intercept column included."""
+        """Return ‖x‖ for every row, including the intercept column."""
         return np.concatenate([block.lengths() for block in self.blocks(0, self.count)])
 
     def map_subsets(
         self, subsets: Sequence[AnyArray], fn: Callable[["InMemoryRows"], T]
     ) -> list[T]:
-        """Return ``fn`` of the rows at every list of places, computed side by side."""
+        """Apply ``fn`` in parallel to the rows at each list of positions."""
         with one_blas_thread():
             return list(pool(threads_to_use()).map(lambda s: fn(self.take(s)), subsets))
 
     def plain(self) -> tuple[Any, Array]:
-        """Return features with their factors multiplied in, an array or CSR, and targets.
+        """Return features times factors, as an array or CSR matrix, and targets.
 
-        They are doubles: whether any row was shortened leaves no trace in another row.
+        Features are always doubles, so that a row does not depend on whether other rows
+        were scaled down.
         """
         return self.features.plain(self.factor), self.target
 
     def sum(self, fn: Callable[[Block], Partial], dtype: Any = np.float64) -> Partial:
-        """Add up ``fn(block)`` over all blocks."""
+        """Sum ``fn(block)`` over all blocks."""
         edges = self._stripe_edges()
 
         def stripe(i: int) -> Partial:
@@ -346,7 +346,7 @@ class InMemoryRows:
             return pairwise_sum(pool(threads).map(stripe, indices))
 
     def sum_here(self, fn: Callable[[Block], Partial], dtype: Any = np.float64) -> Partial:
-        """Add up as `sum` does, number by number, in this thread."""
+        """Compute the same result as `sum`, bit for bit, in the current thread."""
         edges = self._stripe_edges()
         with np.errstate(over="ignore"):
             return pairwise_sum(
@@ -360,12 +360,12 @@ class InMemoryRows:
 
     @property
     def _stripes(self) -> int:
-        """How many sums of blocks are added up in the end."""
+        """Number of groups of blocks that are summed separately."""
         return max(1, min(STRIPES, self._blocks // 4))
 
     @property
     def _chain(self) -> int:
-        """How many additions the sum of a block goes through."""
+        """Number of consecutive additions to which the sum of a block is subject."""
         return addition_depth(-(-self._blocks // self._stripes)) + addition_depth(
             self._stripes
         )
@@ -382,7 +382,7 @@ class InMemoryRows:
 
 
 def sum_in_pieces(rows: Rows, fn: Callable[[Block], Partial]) -> Partial:
-    """Add up ``fn(block)`` over blocks so short that sums lose little to rounding."""
+    """Sum ``fn(block)`` over blocks that are short enough for small rounding errors."""
 
     def part(block: Block) -> Partial:
         return pairwise_sum(map(fn, block.pieces(ROWS_OF_A_PIECE)))
@@ -391,7 +391,7 @@ def sum_in_pieces(rows: Rows, fn: Callable[[Block], Partial]) -> Partial:
 
 
 def require_in_memory(rows: Rows, what: str) -> InMemoryRows:
-    """Return rows in memory; reject others, for work that needs all rows at once."""
+    """Return rows if they are in memory; reject others, for tasks that need all rows."""
     if isinstance(rows, InMemoryRows):
         return rows
     raise InvalidParameter(
@@ -405,15 +405,14 @@ def require_in_memory(rows: Rows, what: str) -> InMemoryRows:
 def bound_rows(
     features: Any, target: Array, row_norm: float, height: float
 ) -> InMemoryRows:
-    """Bound the length of every row; the rows can then only be used by mechanisms.
+    """Bound the length of every row, and return private rows for use by mechanisms.
 
-    Entries that a sparse matrix stores twice are added up first, because lengths refer to
-    sums.
+    Duplicate entries of a sparse matrix are summed first.
 
     Parameters
     ----------
     features : Matrix, ndarray or sparse matrix
-        Features in two dimensions, already checked for type and shape. Values that are not
+        Two-dimensional features, already checked for type and shape. Values that are not
         finite are rejected.
     target : ndarray
         Target of every row.
@@ -446,10 +445,10 @@ def bound_rows(
 
 
 def shrink_long_rows(matrix: Matrix, row_norm: float) -> tuple[Matrix, Array, AnyArray]:
-    """Return rows whose squares are doubles, their lengths, and which were too long.
+    """Return rows whose squares do not overflow, their lengths, and a mask of long rows.
 
-    Such a row, which lies far beyond the bound, is divided by a power of two; no other one
-    changes. Values that are not finite are refused.
+    Rows that are much longer than the bound are divided by a power of two; other rows do
+    not change. Values that are not finite are rejected.
     """
     parts = InMemoryRows(matrix, np.zeros(matrix.shape[0]), None, 0.0)
     lengths = parts.lengths()

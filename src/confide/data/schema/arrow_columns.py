@@ -1,7 +1,7 @@
-"""Columns of Arrow tables and batches, as far as possible without a copy.
+"""Columns of Arrow tables and record batches, read without a copy if possible.
 
-Numbers become views of Arrow's own memory, and text codes of its distinct values.
-Everything else is read as in a table converted to pandas.
+Numbers become views of Arrow memory, and text columns become codes of distinct values. All
+other columns are converted to pandas.
 """
 
 from collections.abc import Sequence
@@ -11,15 +11,15 @@ from confide.data.schema.parse_values import CodedText
 from confide.errors import InvalidData
 
 ARROW_FAULTS = (ValueError, TypeError, LookupError, NotImplementedError, OverflowError)
-"""What Arrow raises where it cannot convert a column; its errors are kinds of these."""
+"""Base classes of the errors that Arrow raises if it cannot convert a column."""
 CANNOT_HAND_OVER = (
-    "the table must have columns of plain types; Arrow cannot convert one of them. "
+    "the table must have columns of simple types; Arrow cannot convert one of them. "
     "Convert it to a pandas DataFrame first."
 )
 
 
 def is_arrow(frame: Any) -> bool:
-    """Recognise a table or batch of Arrow without importing it."""
+    """Whether an object is an Arrow table or record batch, without importing Arrow."""
     return hasattr(frame, "column_names") and hasattr(frame, "column")
 
 
@@ -45,7 +45,7 @@ def arrow_column(column: Any) -> Any:
 
 
 def without_missing(frame: Any, name: str) -> Any:
-    """Return the rows where a column is known."""
+    """Return the rows in which a column is not missing."""
     from pyarrow import compute
 
     absent = frame.column(name).is_null(nan_is_null=True)
@@ -53,12 +53,12 @@ def without_missing(frame: Any, name: str) -> Any:
 
 
 def _flat(column: Any) -> Any:
-    """Return one array for a column in chunks."""
+    """Combine the chunks of a column into one array."""
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def _wide(column: Any) -> Any:
-    """Give the codes of chunks room for the values of all their dictionaries."""
+    """Widen the codes so that they can index the combined dictionary of all chunks."""
     from pyarrow import dictionary, int32
 
     return column.cast(dictionary(int32(), column.type.value_type))
@@ -71,7 +71,7 @@ def _is_text(kind: Any) -> bool:
 
 
 def _coded(column: Any) -> CodedText:
-    """Take over the codes of a dictionary."""
+    """Convert a dictionary array to coded text."""
     if column.dictionary.null_count:
         column = column.dictionary_decode().dictionary_encode()
     codes = column.indices
@@ -81,7 +81,7 @@ def _coded(column: Any) -> CodedText:
 
 
 def coded_schema(schema: Any, names: Sequence[str]) -> Any:
-    """Return a schema that has columns of text as codes and a dictionary."""
+    """Return an Arrow schema in which the named text columns are dictionary-encoded."""
     import pyarrow as pa
 
     for name in names:
@@ -91,7 +91,7 @@ def coded_schema(schema: Any, names: Sequence[str]) -> Any:
 
 
 def with_codes(fragment: Any, names: Sequence[str]) -> Any:
-    """Return a Parquet file whose columns of text are read as codes and a dictionary."""
+    """Return a Parquet fragment whose named text columns are read dictionary-encoded."""
     from pyarrow import dataset
 
     if not names:
@@ -103,5 +103,5 @@ def with_codes(fragment: Any, names: Sequence[str]) -> Any:
 
 
 def row_groups(fragment: Any) -> list[Any]:
-    """Return the row groups of a Parquet file, or the file itself where it has none."""
+    """Return the row groups of a Parquet file, or the file itself if it has none."""
     return fragment.split_by_row_group() or [fragment]

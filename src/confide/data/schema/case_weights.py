@@ -1,7 +1,7 @@
-"""Weights and offsets of records: columns that are not effects.
+"""Case weights and offsets.
 
-A weight says how much a record counts, up to a public cap; an offset is added to its linear
-predictor unchanged. Both are read record by record.
+A case weight multiplies the loss of a record, and is clamped to a public cap. An offset is
+added to the linear predictor with a fixed coefficient of 1. Both are read record by record.
 """
 
 import math
@@ -19,12 +19,12 @@ from confide.errors import InvalidData, InvalidParameter, did_you_mean
 
 LARGEST_CAP = 1e100
 LARGEST_OFFSET = 1000.0
-"""No exponential of a larger one is a double."""
+"""Largest allowed distance of an offset from the middle of its range, against overflow."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Cases:
-    """Weights of records from 0 to 1, and offsets."""
+    """Weights of records, from 0 to 1, and their offsets; None if not declared."""
 
     weight: Array | None = None
     offset: Array | None = None
@@ -43,25 +43,25 @@ class CaseWeights:
     Parameters
     ----------
     column : str, default=""
-        Column with weights from 0 to ``cap``. Values outside are clamped record by record.
+        Column with weights from 0 to ``cap``. Values outside this range are clamped.
     cap : float, optional
-        Public upper limit of the weights. Noise grows with it.
+        Public upper limit of the weights. The noise grows with the cap.
     classes : mapping, optional
-        Public weights by label; a label without one has weight 1.
+        Public weights by label. Labels that are not listed have weight 1.
     missing : {"refuse", "drop"}, default="refuse"
         Whether a record without a weight causes the table to be rejected, or is ignored.
     typical : float, optional
-        A usual weight, if that is publicly known. Plans use it, or else half of the cap;
-        fits do not.
+        A typical weight, if publicly known. Plans use it, with half of the cap as the
+        default; fits do not.
 
     Raises
     ------
     InvalidParameter
-        A field is not of the type or in the range that its description states.
+        A field has a wrong type or an invalid value.
 
     Examples
     --------
-    Weights count as shares of the cap, and a weight of 9 as the cap itself:
+    Weights are divided by the cap, and a weight of 9 is clamped to the cap:
 
     >>> from confide.data import CaseWeights
     >>> CaseWeights("survey_weight", cap=4).read([1.0, 2.0, 9.0]).tolist()
@@ -82,8 +82,8 @@ class CaseWeights:
             raise InvalidParameter("column of [case_weights]", "text", self.column)
         if bool(self.column) != (self.cap is not None):
             raise InvalidParameter(
-                "[case_weights]",
-                "given together with a column, and left out without one",
+                "cap of [case_weights]",
+                "given if and only if a column of weights is given",
                 self.cap,
                 "Write cap = 5: weights beyond it are clamped, and noise grows with it.",
             )
@@ -92,7 +92,7 @@ class CaseWeights:
         if self.typical is not None:
             usual = check_cap("typical of [case_weights]", self.typical)
             if self.cap is None or usual > self.cap:
-                must = "a usual weight, no larger than the cap"
+                must = "a typical weight, no larger than the cap"
                 raise InvalidParameter("typical of [case_weights]", must, self.typical)
             object.__setattr__(self, "typical", usual)
         if self.missing not in ("refuse", "drop"):
@@ -100,7 +100,7 @@ class CaseWeights:
             raise InvalidParameter("missing of [case_weights]", must, self.missing)
         given: Any = self.classes
         if not isinstance(given, Mapping):
-            must = "a weight for every label"
+            must = "a table of weights by label"
             raise InvalidParameter("classes of [case_weights]", must, given)
         if not (self.column or self.classes):
             raise InvalidParameter("[case_weights]", "given a column or classes", "neither")
@@ -116,7 +116,7 @@ class CaseWeights:
         return self.column
 
     def typical_share(self, labels: tuple[Any, ...]) -> float:
-        """Return how much a usual record counts, as a share of one at the cap."""
+        """Return the typical weight of a record as a fraction of the largest weight."""
         share = 1.0
         if self.cap is not None:
             share = 0.5 if self.typical is None else self.typical / self.cap
@@ -125,20 +125,20 @@ class CaseWeights:
         return share * float(np.mean(self.of_labels(np.arange(len(labels)), labels)))
 
     def check_labels(self, labels: tuple[Any, ...] | None) -> None:
-        """Reject weights of labels that the target does not have."""
+        """Reject weights for labels that the target does not have."""
         names = [str(label) for label in labels or ()]
         strange = [label for label in self.classes if label not in names]
         if strange:
-            must = f"weights of labels of the target, {names}"
+            must = f"weights for labels of the target, {names}"
             hint = did_you_mean(strange[0], names)
             raise InvalidParameter("classes of [case_weights]", must, strange, hint)
 
     def faults(self, values: Any) -> Faults:
-        """Return which of some known values are not numbers from 0 to the cap."""
+        """Return which non-missing values are not numbers from 0 to the cap."""
         return Faults.of_numbers(numbers_or_nan(values), (0.0, float(self.cap or 0.0)))
 
     def read(self, values: Any) -> Array:
-        """Return shares of the cap, from 0 to 1."""
+        """Return weights as fractions of the cap, from 0 to 1."""
         found = as_numbers(values, self.column)
         absent = np.isnan(found)
         if absent.any() and self.missing == "refuse":
@@ -146,14 +146,17 @@ class CaseWeights:
         return share_of_cap(np.where(absent, 0.0, found), float(self.cap or 1.0))
 
     def of_labels(self, places: AnyArray, labels: tuple[Any, ...]) -> Array:
-        """Return shares of the largest weight; an undeclared label has the smallest."""
+        """Return weights of labels as fractions of the largest weight.
+
+        Undeclared labels get the smallest weight.
+        """
         known = [self.classes.get(str(label), 1.0) for label in labels]
         table = np.array([*known, min(known)]) / max(known)
         return table[np.asarray(places, dtype=np.intp)]
 
 
 def check_cap(name: str, value: Any) -> float:
-    """Return a positive public number."""
+    """Check that a public weight or cap is a positive number, and return it."""
     real = isinstance(value, numbers.Real) and not isinstance(value, bool)
     if not real or not 1 / LARGEST_CAP <= value <= LARGEST_CAP:
         raise InvalidParameter(name, "a positive number", value)
@@ -161,48 +164,46 @@ def check_cap(name: str, value: Any) -> float:
 
 
 def share_of_cap(weights: AnyArray, cap: float) -> Array:
-    """Return weights as shares of a cap: clamped to it, and to 0 below."""
+    """Clamp weights to the range from 0 to a cap, and divide them by the cap."""
     return np.minimum(np.clip(weights, 0.0, cap) / cap, 1.0)
 
 
 def read_sample_weight(values: Any, count: int, cap: float) -> Array:
-    """Return shares of a cap for weights that were passed beside a table."""
+    """Check the ``sample_weight`` argument, and return it as fractions of a cap."""
     found = as_numbers(np.asarray(values), "sample_weight")
     if found.shape != (count,):
         raise InvalidData("sample_weight must hold one number for every row of X.")
     if np.isnan(found).any():
-        raise InvalidData(
-            "sample_weight must be known in every row; some values are missing."
-        )
+        raise InvalidData("sample_weight must not contain missing values.")
     return share_of_cap(np.asarray(found, dtype=np.float64), cap)
 
 
 def check_offset(column: Any) -> None:
-    """Reject an offset without a public range."""
+    """Reject an offset that is not a number with a public range of limited width."""
     known = not getattr(column, "coded", True) and not column.possible
     if not (known and column.has_limits and offset_bound(column) <= LARGEST_OFFSET):
         raise InvalidParameter(
             "[offset]",
-            "a number with lower and upper, a public range that is no wider than 2,000",
+            "a number with public limits, lower and upper, at most 2,000 apart",
             getattr(column, "name", column),
             'For an exposure write transform = "log".',
         )
 
 
 def middle_of(column: Column) -> float:
-    """Return the middle of a range, from which offsets are counted."""
+    """Return the middle of the range, which is subtracted from offsets."""
     lower, upper = column.ends
     return lower / 2 + upper / 2
 
 
 def offset_bound(column: Column) -> float:
-    """Return how far offsets lie from the middle of their range at most."""
+    """Return the largest distance of an offset from the middle of its range."""
     lower, upper = column.ends
     return math.nextafter(max(upper - middle_of(column), middle_of(column) - lower), 1e308)
 
 
 def read_offset(column: Column, values: Any) -> Array:
-    """Return offsets, clamped, from the middle of their range."""
+    """Return offsets, clamped to their range, minus its middle."""
     found = np.asarray(column.read(values), dtype=np.float64)
     absent = np.isnan(found)
     if absent.any() and column.missing == "refuse":

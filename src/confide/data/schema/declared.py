@@ -1,4 +1,4 @@
-"""Declared columns in a table, and declarations as plain values."""
+"""Lookup of declared columns in a table, and declarations as plain values."""
 
 import dataclasses
 from collections import Counter
@@ -28,7 +28,7 @@ def check_columns(held: Any, names: list[str]) -> None:
 
 
 def declared_columns(schema: Any, held: list[str], *, target: bool) -> list[str]:
-    """Return the names to read from a table that holds these columns, and check them."""
+    """Return the names of the columns to read, after checking that the table has them."""
     names = [column.name for column in schema.predictors]
     if schema.offset is not None:
         names.append(schema.offset.name)
@@ -40,7 +40,7 @@ def declared_columns(schema: Any, held: list[str], *, target: bool) -> list[str]
 
 
 def pick_columns(frame: Any, *names: str) -> list[Any]:
-    """Return declared columns, each of which a table must hold exactly once."""
+    """Return declared columns of a table, after checking that each occurs exactly once."""
     if speaks_arrow(frame):
         check_columns(frame.column_names, list(names))
         return [arrow_column(frame.column(name)) for name in names]
@@ -53,12 +53,12 @@ def pick_columns(frame: Any, *names: str) -> list[Any]:
 
 
 def speaks_arrow(frame: Any) -> bool:
-    """Whether a table is Arrow's; pandas shows its columns as attributes of any name."""
+    """Whether a table is an Arrow table or record batch, not a pandas DataFrame."""
     return not isinstance(frame, pd.DataFrame) and is_arrow(frame)
 
 
 def declared_fields(part: Any) -> dict[str, Any]:
-    """Return what is declared beyond the name and beyond the defaults."""
+    """Return the fields that differ from their defaults, except the name."""
     return {
         field.name: getattr(part, field.name)
         for field in dataclasses.fields(part)
@@ -68,14 +68,14 @@ def declared_fields(part: Any) -> dict[str, Any]:
 
 
 def plain_weights(weights: CaseWeights) -> dict[str, Any]:
-    """Return weights of records as plain values."""
+    """Return the declaration of case weights as plain values."""
     own = {name: value for name, value in declared_fields(weights).items() if value}
     column = {"column": weights.column} if weights.column else {}
     return {**column, **own}
 
 
 def with_text_dates(value: Any) -> Any:
-    """Turn tuples into lists and dates into text, as JSON needs them."""
+    """Convert tuples to lists and dates to text for JSON."""
     if isinstance(value, Mapping):
         return {key: with_text_dates(part) for key, part in value.items()}
     if isinstance(value, tuple):

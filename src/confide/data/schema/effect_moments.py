@@ -1,7 +1,7 @@
-"""Moments of effects together, from what is public or supposed of every column.
+"""Joint moments of effects, from public or assumed distributions of the columns.
 
-Columns are taken to be independent. Products of features of two
-effects then have expectations that are products over columns, whatever the effects share.
+Columns are assumed to be independent. The expected product of features of two effects is
+then a product over columns, even if the effects have columns in common.
 """
 
 import math
@@ -18,28 +18,29 @@ from confide.data.schema.terms.term import Effect, Units
 
 POINTS = 256
 LEAST_SPREAD = 1e-10
-"""Directions in which features spread less, in their own units, are constant."""
+"""Directions in which standardised features have a smaller mean square, per feature, are
+regarded as constant."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Nodes:
-    """Some cells of a column, places in a range or levels, and their probabilities."""
+    """A discrete distribution of a column: positions or levels, and probabilities."""
 
     cells: Any
     chances: Array
 
     def units(self, column: Column) -> Units:
-        """Return the cells as terms take them."""
+        """Return the values in the form that terms encode."""
         if column.coded:
             return Units({}, {column.name: self.cells})
         return Units({column.name: self.cells}, {})
 
 
 def even_nodes(column: Column) -> Nodes:
-    """Return cells spread evenly: over the range, or over all levels."""
+    """Return the uniform distribution over the range or over all levels."""
     if column.coded:
         count = len(column.features)
-        # One level alone is read against none.
+        # A single level is compared with rows that do not have it.
         cells = np.arange(count) if count > 1 else np.array([0, -1])
     elif column.possible:
         cells = np.array([-1.0, 1.0])
@@ -52,7 +53,7 @@ def even_nodes(column: Column) -> Nodes:
 def moments_of(
     effects: Sequence[Effect], nodes: Mapping[str, Nodes]
 ) -> tuple[Array, Array]:
-    """Return means and mean products of all features, before their weights."""
+    """Return means and mean products of all unweighted features."""
     parts = [
         [
             (part.name, columns_of(part)[0].name, *_at_nodes(part, nodes))
@@ -73,11 +74,12 @@ def moments_of(
 
 
 def still_directions(effects: Sequence[Effect], weights: Array, height: float) -> Array:
-    """Return directions, as columns, that change the predictor of no complete row.
+    """Return a basis of the unidentified directions, as columns.
 
-    They are those in which features do not spread at all, however columns are
-    distributed: between categories and the intercept, interactions and the effects of
-    their parts, a spline and a polynomial of the same column.
+    Moving coefficients in these directions does not change the linear predictor of complete
+    rows, whatever the distribution of the columns. Such directions exist between categories
+    and the intercept, between interactions and the effects of their parts, and between a
+    spline and a polynomial of the same column.
     """
     columns = {c.name: c for effect in effects for c in columns_of(effect)}
     mean, second = moments_of(effects, {n: even_nodes(c) for n, c in columns.items()})
@@ -92,7 +94,7 @@ def still_directions(effects: Sequence[Effect], weights: Array, height: float) -
 
 
 def _at_nodes(part: Any, nodes: Mapping[str, Nodes]) -> tuple[Array, Array]:
-    """Return the features of a part at the nodes of its column, and their probabilities."""
+    """Return the features of a part at the nodes of its column, and the probabilities."""
     (column,) = columns_of(part)
     known = nodes[column.name]
     return features_of(part, known.units(column)), known.chances
@@ -106,7 +108,7 @@ def _tensor(vectors: Sequence[Array]) -> Array:
 
 
 def _products(one: Sequence[Any], other: Sequence[Any]) -> Array:
-    """Return mean products of the features of two effects, each given by its parts."""
+    """Return mean products of the features of two effects, given by their parts."""
     operands: list[Any] = []
     rows, columns = list(range(len(one))), list(range(len(one), len(one) + len(other)))
     theirs = {name: place for place, (_, name, *_) in enumerate(other)}
@@ -127,5 +129,5 @@ def _products(one: Sequence[Any], other: Sequence[Any]) -> Array:
 
 
 def has_terms(effects: Sequence[Effect]) -> bool:
-    """Whether some effect is more than a column by itself."""
+    """Whether any effect is a term other than a single column."""
     return any(isinstance(e, Interaction) or columns_of(e)[0] is not e for e in effects)

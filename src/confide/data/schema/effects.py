@@ -1,8 +1,9 @@
-"""Effects together: their lines in a summary, and what rows cannot tell apart.
+"""Summary lines of several effects, and directions of coefficients that are not identified.
 
-An interaction of categories or splines can also be what its parts are: constant along one
-of them. Such a component is shown with the effect it is the same as, where the model has
-that effect, so that every line is identified and the lines still add up to the predictor.
+An interaction of categories or splines contains components that are constant along one of
+its parts, and therefore coincide with the effects of the other parts. If the model contains
+such an effect, the component is added to its lines. All lines are then identified, and they
+still sum to the linear predictor.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,27 +23,27 @@ from confide.data.schema.terms.term import Effect, constant_of
 INTERCEPT = "(intercept)"
 
 Key: TypeAlias = frozenset[str]
-"""An effect as the set of its parts; empty for the intercept."""
+"""The set of the parts of an effect, which identifies it; empty for the intercept."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Display:
-    """The lines of a summary as an affine function of the coefficients.
+    """Summary lines as an affine function of the coefficients.
 
-    ``shown = lines @ coefficients + constant``, where the coefficients are the slopes and,
-    last, the intercept.
+    ``shown = lines @ coefficients + constant``, where the coefficients are the slopes
+    followed by the intercept.
 
     Parameters
     ----------
     names : tuple of str
-        Names of the lines, that of the intercept last.
+        Names of the lines, with the intercept last.
     lines : array, sparse matrix or operator
-        Linear part. It is never as large as the square of the number of coefficients unless
-        `matrix` is used.
+        Linear part. It is stored without a dense square matrix, unless the model has
+        interactions.
     constant : ndarray
         Constant part.
     rare : frozenset of str, optional
-        Lines for rows without a level, which a table need not contain.
+        Names of lines for rows without a level, which may not occur in the table.
 
     Examples
     --------
@@ -60,15 +61,19 @@ class Display:
 
     @property
     def matrix(self) -> Array:
-        """All lines as one matrix."""
+        """The linear part as a dense matrix."""
         return np.asarray(self.lines @ np.eye(self.lines.shape[1]))
 
     def show(self, coefficients: Array) -> Array:
-        """Return the cells of the lines."""
+        """Return the values of the lines for given coefficients."""
         return np.asarray(self.lines @ coefficients + self.constant)
 
     def scaled(self, factors: Array, constant: Array) -> "Display":
-        """Return the lines of the first coefficients, each multiplied by a factor."""
+        """Return lines for coefficients that are multiplied by factors first.
+
+        ``constant`` is added to the lines. There may be fewer factors than coefficients;
+        the remaining coefficients are 0.
+        """
         scale = sparse.diags_array(factors).tocsr()
         scale.resize(self.lines.shape[1], len(factors))
         lines = aslinearoperator(self.lines) @ aslinearoperator(scale)
@@ -76,9 +81,10 @@ class Display:
 
 
 def units_matrix(effects: Sequence[Effect], weights: Array) -> AnyArray:
-    """Return the sparse matrix that turns coefficients into effects per original unit.
+    """Return the sparse matrix that converts coefficients to effects per original unit.
 
-    Both sides hold slopes and, last, an intercept, to which a change of origin adds.
+    Its rows and columns are the slopes followed by the intercept, which is adjusted for the
+    change of origin.
     """
     units = [effect.units() for effect in effects]
     factors = weights * np.concatenate([factor for factor, _ in units])
@@ -90,7 +96,7 @@ def units_matrix(effects: Sequence[Effect], weights: Array) -> AnyArray:
 
 
 def display(effects: Sequence[Effect], weights: Array) -> Display:
-    """Return what turns coefficients of the design matrix into lines to be shown."""
+    """Return the map from coefficients of the design matrix to summary lines."""
     lines = [effect.lines() for effect in effects]
     names = [name for one in lines for name in one.names]
     rare: set[str] = set()
@@ -108,14 +114,14 @@ def display(effects: Sequence[Effect], weights: Array) -> Display:
         return Display(every, whole, np.zeros(len(every)), frozenset(rare))
     moved: Any = units @ _moved(effects, weights)
     matrix = np.asarray(centring @ moved.toarray())
-    # A pair of levels that others are compared with is always 0: nothing is shown of it.
+    # Lines that are always 0, such as those of reference levels, are omitted.
     shown = [j for j, line in enumerate(matrix) if line.any()]
     kept = tuple(every[j] for j in shown)
     return Display(kept, matrix[shown], np.zeros(len(kept)), frozenset(rare))
 
 
 def _against(lines: Sequence[Lines], shape: tuple[int, int]) -> Any:
-    """Return what is subtracted from all lines of an effect: of rank one for each."""
+    """Return the operator that maps coefficients to baselines, with rank 1 per effect."""
     rows = np.cumsum([0, *(len(one.names) for one in lines)])
     starts = np.cumsum([0, *(len(one.intercept) for one in lines)])
     compared = [j for j, one in enumerate(lines) if one.against is not None]
@@ -130,11 +136,12 @@ def _against(lines: Sequence[Lines], shape: tuple[int, int]) -> Any:
 def unidentified_directions(
     effects: Sequence[Effect], weights: Array, height: float
 ) -> Array:
-    """Return directions, as columns, that change the predictor of no complete row.
+    """Return a basis of the unidentified directions, as columns.
 
-    The indicators of a category add up to 1 wherever there is a level, as the intercept
-    does: coefficients may move along their difference without changing the predictor of any
-    such row. Effects are columns; `still_directions` finds those of terms.
+    The indicators of a category sum to 1 in every row that has a level, like the intercept.
+    Moving coefficients along the difference of two such sums does not change the linear
+    predictor of rows without missing or undeclared levels. This function is for models
+    whose effects are columns; `still_directions` is for models with other terms.
     """
     sums = []
     for effect, start in zip(effects, _starts(effects), strict=True):
@@ -163,14 +170,14 @@ def _starts(effects: Sequence[Effect]) -> list[int]:
 
 
 def _parts(effect: Any) -> tuple[Any, ...]:
-    """Return the parts of an effect, in one order for all effects."""
+    """Return the parts of an effect; a column or a single term is its own part."""
     if not isinstance(effect, Interaction):
         return (effect,)
     return effect.parts
 
 
 def _sorted_order(parts: Sequence[Any]) -> AnyArray:
-    """Return where the features of parts in the order of their names are."""
+    """Return the permutation that orders products of features by the names of parts."""
     sizes = [len(part.features) for part in parts]
     order = sorted(range(len(parts)), key=lambda place: text_of(parts[place]))
     places = np.arange(int(np.prod(sizes, dtype=np.int64))).reshape(sizes or (1,))
@@ -178,10 +185,11 @@ def _sorted_order(parts: Sequence[Any]) -> AnyArray:
 
 
 def _moved(effects: Sequence[Effect], weights: Array) -> AnyArray:
-    """Return the matrix that hands every component of an interaction to its own effect.
+    """Return the matrix that moves components of interactions to lower-order effects.
 
-    A component that is constant along some parts goes to the effect of the others, if the
-    model has it. Both sides are coefficients of the design and, last, the intercept.
+    A component that is constant along some parts is moved to the effect of the other parts
+    if the model contains that effect. Rows and columns are the coefficients of the design
+    followed by the intercept.
     """
     starts, width = _starts(effects), len(weights)
     places = {_key(effect): place for place, effect in enumerate(effects)}
@@ -209,9 +217,10 @@ def _moved(effects: Sequence[Effect], weights: Array) -> AnyArray:
 
 
 def _components(effect: Interaction) -> Iterator[tuple[Key, list[Any], Array]]:
-    """Yield every component: what it is the same as, of which parts, and its matrix.
+    """Yield the key of the equivalent effect, its parts, and a matrix for each component.
 
-    The matrix turns coefficients of the interaction into those of the effect of the parts.
+    The matrix maps the coefficients of the interaction to coefficients of the equivalent
+    effect.
     """
     means = [constant_of(part) for part in effect.parts]
     free = [place for place, mean in enumerate(means) if mean is not None]
@@ -231,7 +240,7 @@ def _components(effect: Interaction) -> Iterator[tuple[Key, list[Any], Array]]:
 
 
 def _spread(effect: Interaction, rest: Sequence[Any], shares: Array) -> Array:
-    """Return a component as coefficients of the interaction itself."""
+    """Return the matrix of a component, expressed in coefficients of the interaction."""
     kept = {text_of(part) for part in rest}
     factors = [
         np.eye(len(part.features))

@@ -1,4 +1,4 @@
-"""From the columns of a table to a design, dense or with categories kept as codes."""
+"""Encoding of the columns of a table as a design, dense or with categories as codes."""
 
 import math
 import os
@@ -27,15 +27,17 @@ from confide.data.schema.columns import COLUMNS, Column, refuse_missing
 from confide.data.schema.terms.term import Effect, Term, Units
 
 ROWS_PER_THREAD = 2**15
-"""Fewer stay nearer to the processor, but threads wait for each other at every step."""
+"""Smallest number of rows per task. Smaller tasks use the processor's cache better, but
+threads then wait for each other more often."""
 COLUMNS_AT_ONCE = 20
 MOST_NUDGES = 4
-"""Number of times that a factor is rounded up; ends far from zero are coarse anyway."""
+"""Largest number of times that a factor is rounded up, so that the ends of a range are
+scaled to the full height. Rounding errors may remain for ranges far from zero."""
 
 
 @dataclass(frozen=True, slots=True)
 class RangeScaler:
-    """Public ranges of some columns, as upright arrays; use `RangeScaler.of`."""
+    """Linear scaling of public ranges, stored as column vectors; use `RangeScaler.of`."""
 
     middle: Array
     factor: Array
@@ -43,7 +45,7 @@ class RangeScaler:
 
     @classmethod
     def of(cls, ends: Sequence[tuple[float, float]], heights: Array) -> "RangeScaler":
-        """Prepare to scale every range to ± its height."""
+        """Prepare to scale every range to ± the given height."""
         lower, upper = np.array(ends, dtype=np.float64).reshape(-1, 2, 1).swapaxes(0, 1)
         middle, height = lower / 2 + upper / 2, np.reshape(heights, (-1, 1))
         factor = height / ((upper - lower) / 2)
@@ -55,9 +57,9 @@ class RangeScaler:
     def write(
         self, raw: Sequence[AnyArray], out: Array, missing: Callable[[int], float]
     ) -> None:
-        """Scale columns into the lines of ``out``.
+        """Write scaled columns into the rows of ``out``.
 
-        ``missing`` says what a missing value of a column becomes, or refuses it.
+        ``missing`` returns the replacement for missing values of a column, or raises.
         """
         for first in range(0, len(raw), COLUMNS_AT_ONCE):
             some = slice(first, first + COLUMNS_AT_ONCE)
@@ -78,7 +80,7 @@ class RangeScaler:
 
 
 def pieces(count: int) -> list[slice]:
-    """Divide rows into pieces, none much longer than another and none too short."""
+    """Divide rows into slices of nearly equal length for parallel encoding."""
     edges = np.linspace(0, count, max(1, count // ROWS_PER_THREAD) + 1).astype(int).tolist()
     return [slice(*pair) for pair in pairwise(edges)]
 
@@ -86,7 +88,7 @@ def pieces(count: int) -> list[slice]:
 ROWS_AT_ONCE = 4096
 """Number of rows of the design matrix that fit in the processor's cache."""
 THREAD_THRESHOLD_ROWS = 2**17
-"""Number of rows from which all cores are used."""
+"""Smallest number of rows for which all cores are used."""
 
 Given = TypeVar("Given")
 Made = TypeVar("Made")
@@ -94,10 +96,11 @@ Made = TypeVar("Made")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Encoder:
-    """What a schema's columns become, prepared once for many tables; use `Encoder.of`.
+    """Encoder of the columns of a schema, prepared once for many tables; use `Encoder.of`.
 
-    Numbers are kept line by line in the order of their ``places``; ``lines`` are those of
-    columns by themselves. ``reach`` bounds the length of a row.
+    Numeric features are stored as rows of an array. ``places`` are their indices in the
+    design, and ``lines`` are the rows of columns that are effects themselves. ``reach``
+    bounds the length of a row of the design.
     """
 
     columns: tuple[Column, ...]
@@ -116,7 +119,7 @@ class Encoder:
     def of(
         cls, columns: Sequence[Column], effects: Sequence[Effect], weights: Array
     ) -> "Encoder":
-        """Prepare for effects of columns whose features have these weights."""
+        """Prepare an encoder for effects, given the weights of their features."""
         sizes = [len(effect.features) for effect in effects]
         starts = (np.cumsum(sizes) - sizes).tolist()
         laid: list[tuple[Any, int, int]] = list(zip(effects, starts, sizes, strict=True))
@@ -147,7 +150,7 @@ class Encoder:
         )
 
     def dense(self, values: list[Any]) -> Array:
-        """Return rows as one matrix, written some at a time."""
+        """Return the design as a dense matrix, which is written in blocks of rows."""
         numbers, codes = self._read(values)
         matrix = np.zeros((len(values[0]), self.width))
 
@@ -163,14 +166,14 @@ class Encoder:
         return matrix
 
     def compact(self, values: list[Any]) -> CodedDesign:
-        """Return the same rows with categories kept as codes."""
+        """Return the design with categories stored as codes."""
         numbers, codes = self._read(values)
         groups = tuple(joint.group(codes) for joint in self.joints)
         shape = (len(values[0]), self.width)
         return CodedDesign(numbers, self.places, groups, shape, self.reach)
 
     def _read(self, values: list[Any]) -> tuple[Array, list[AnyArray]]:
-        """Return weighted numbers, column by column, and the codes of categories."""
+        """Return weighted numbers, one row per feature, and the codes of categories."""
         count = len(values[0])
         pairs = zip(self.columns, values, strict=True)
         read = _all(lambda pair: pair[0].read(pair[1]), pairs, count)
@@ -199,7 +202,7 @@ class Encoder:
 
 
 def _middle(columns: Sequence[Column], place: int) -> float:
-    """Return the middle of a range, unless the rule is to refuse."""
+    """Return 0, the scaled middle of a range; raise if missing values are rejected."""
     column = columns[place]
     if column.missing == "refuse":
         raise refuse_missing(column.name, "midpoint")
@@ -208,9 +211,10 @@ def _middle(columns: Sequence[Column], place: int) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TermEncoder:
-    """Terms that are made of columns: splines, polynomials and interactions.
+    """Encoder of terms other than columns: splines, polynomials and interactions.
 
-    Those that are ``dense`` have a weight and the line of their first feature.
+    ``dense`` holds numeric terms with their weight and the row of their first feature;
+    ``coded`` holds interactions of categories.
     """
 
     dense: tuple[tuple[Term, float, int], ...]
@@ -223,9 +227,9 @@ class TermEncoder:
     def of(
         cls, laid: Sequence[tuple[Any, int, int]], weights: Array, places: AnyArray
     ) -> "TermEncoder":
-        """Prepare for terms, each with the place and number of its features.
+        """Prepare for terms, each with the index of its first feature and their number.
 
-        ``places`` are those of all features that are numbers, in rising order.
+        ``places`` are the sorted indices of all numeric features.
         """
         dense = tuple(
             (one, float(weights[s]), int(np.searchsorted(places, s)))
@@ -244,7 +248,7 @@ class TermEncoder:
         )
 
     def write(self, found: Mapping[str, AnyArray], out: Array) -> None:
-        """Write the weighted features of some rows into their lines of ``out``."""
+        """Write the weighted features of a block of records into the rows of ``out``."""
         raw = [found[column.name] for column in self.numbers]
         places = np.empty((len(raw), out.shape[1]))
         self.ranges.write(raw, places, partial(_middle, self.numbers))
@@ -255,7 +259,7 @@ class TermEncoder:
             np.multiply(made, weight, out=out[start : start + len(made)])
 
     def codes(self, found: Mapping[str, AnyArray]) -> list[AnyArray]:
-        """Return which feature of every coded term is set, −1 for none."""
+        """Return for each coded term the index of the feature that is 1, −1 for none."""
         units = Units({}, dict(found))
         return [term.encode(units) for term in self.coded]
 
@@ -270,10 +274,10 @@ _memory = _Memory()
 
 @contextmanager
 def reuse_buffer() -> Iterator[None]:
-    """Let this thread write its next design into the memory of the last one.
+    """Let this thread write its next design into the memory of its previous one.
 
-    A piece of a stream lives until the next one is read. Fresh memory for each would be
-    given back to the system and fetched again: it costs as much as the arithmetic.
+    A block of a stream is no longer used when the next block is read. Allocating new memory
+    for every block would take as long as the arithmetic.
     """
     _memory.free = True
     try:
@@ -283,7 +287,7 @@ def reuse_buffer() -> Iterator[None]:
 
 
 def _buffer(shape: tuple[int, int]) -> Array:
-    """Return an array to be filled: fresh, unless the thread may use the last one again."""
+    """Return an uninitialised array, which reuses the previous one if that is allowed."""
     if not _memory.free:
         return np.empty(shape)
     _memory.free, size = False, math.prod(shape)

@@ -1,8 +1,8 @@
-"""Formulas as in R: `dose ~ age + bs(weight, df=4) + race:smoker`, by formulaic.
+"""R-style formulas such as `dose ~ age + bs(weight, df=4) + race:smoker`.
 
-formulaic expands `*`, `**`, `/`, parentheses and `-` to a list of terms; the meaning of a
-term is settled by confide, because functions of whole columns, such as knots at quantiles,
-would read private rows.
+The formulaic package expands `*`, `**`, `/`, parentheses and `-` to a list of terms.
+confide evaluates the terms itself, because formulaic would compute quantities such as knots
+at quantiles from private rows.
 """
 
 import dataclasses
@@ -24,9 +24,9 @@ def schema_of_formula(schema: Any, formula: str) -> tuple[Any, bool]:
     Parameters
     ----------
     schema : Schema
-        Schema that declares the columns and the target.
+        The schema that declares the columns and the target.
     formula : str
-        Formula such as "y ~ age + bs(weight, df=5)". Its left side must be the target of
+        A formula such as "y ~ age + bs(weight, df=5)". Its left side must be the target of
         the schema, or empty.
 
     Returns
@@ -37,7 +37,7 @@ def schema_of_formula(schema: Any, formula: str) -> tuple[Any, bool]:
     Raises
     ------
     InvalidParameter
-        The formula cannot be read, or has a target or a column that is not declared.
+        The formula cannot be parsed, or contains a target or column that is not declared.
 
     Examples
     --------
@@ -60,12 +60,14 @@ def schema_of_formula(schema: Any, formula: str) -> tuple[Any, bool]:
     if offsets:
         schema = _with_offset(schema, offsets[0])
     if not texts:
-        raise InvalidParameter("formula", f"one or more terms, such as {EXAMPLE}", formula)
+        raise InvalidParameter(
+            "formula", f"text with at least one term, such as {EXAMPLE}", formula
+        )
     return dataclasses.replace(schema, terms=tuple(texts)), constant
 
 
 def _with_offset(schema: Any, text: str) -> Any:
-    """Take a declared number out of the columns, and make it the offset."""
+    """Return the schema with a declared number as its offset instead of as a column."""
     name = text.removeprefix("offset(").removesuffix(")").strip()
     logarithm = name.startswith("log(")
     name = (name.removeprefix("log(").removesuffix(")") if logarithm else name).strip("` ")
@@ -98,7 +100,7 @@ def _terms(formula: Any, names: Sequence[str]) -> tuple[str | None, list[list[st
     if not left:
         return None, right
     if len(left) != 1 or len(left[0]) != 1:
-        raise InvalidParameter("formula", "for one target, on the left of ~", formula)
+        raise InvalidParameter("formula", "with a single target left of ~", formula)
     return left[0][0].strip("`"), right
 
 
@@ -118,10 +120,10 @@ def _parser() -> tuple[Any, tuple[type[Exception], ...]]:
     except ImportError:
         raise InvalidParameter(
             "formula",
-            "left out, because formulas need formulaic",
+            "left out unless formulaic is installed",
             "a formula",
             "Install it with: pip install 'confide[formula]'; or list the terms in the "
-            'schema, as terms = ["age", "age:region"].',
+            'schema, for example terms = ["age", "age:region"].',
         ) from None
     return DefaultFormulaParser(), (
         FormulaicError,
@@ -134,4 +136,4 @@ def _check_target(schema: Any, name: str | None) -> None:
     if name is None or name in declared:
         return
     hint = did_you_mean(name, declared) or "Change the [target] of the schema instead."
-    raise InvalidParameter("formula", f"about the target {declared[0]!r}", name, hint)
+    raise InvalidParameter("formula", f"for the target {declared[0]!r}", name, hint)

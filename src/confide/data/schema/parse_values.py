@@ -1,8 +1,8 @@
-"""Raw values of one column as numbers: levels, quantities, truth values and days.
+"""Conversion of the raw values of one column to numbers.
 
-Every value is read by itself: whatever another row holds, it becomes the same number.
-Equal values are read once. What is missing becomes NaN or −1. Errors name the column
-and never a value.
+Each value is converted independently of all other rows, and equal values are converted only
+once. Missing values become NaN, or −1 for levels. Error messages name the column but never
+show a value.
 """
 
 import math
@@ -22,14 +22,15 @@ from confide._types import AnyArray, Array
 from confide.errors import InvalidData, InvalidParameter
 
 BEYOND_DOUBLES = 2**53
-"""From here on whole numbers share doubles: one missing value would blur a column."""
+"""Integers from here on are not all representable as doubles, to which a column of integers
+is converted if a value is missing."""
 TRUTHS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
-"""Accepted texts of a boolean in lower case; numbers are accepted as well."""
+"""Accepted strings for a Boolean, in lower case; 1 and 0 are accepted as well."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class CodedText:
-    """A column of text: which of some ``texts`` every row holds, −1 for a missing one."""
+    """A text column, stored as indices into distinct ``texts``, with −1 for missing."""
 
     codes: AnyArray
     texts: list[str]
@@ -39,7 +40,7 @@ class CodedText:
 
     @property
     def missing(self) -> bool:
-        """Whether a row holds none."""
+        """Whether any row is missing."""
         return bool((self.codes < 0).any())
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
@@ -47,10 +48,10 @@ class CodedText:
 
 
 def as_cells(values: Any) -> Any:
-    """Return a list as an array in which every entry keeps its own type.
+    """Return a list as an array without converting its entries to a common string type.
 
-    NumPy's common type of a list depends on all of its entries: a single text turns numbers
-    into text. Arrays and tables have a type already and are returned as they are.
+    NumPy infers one type from all entries of a list, so that a single string turns numbers
+    into strings. Arrays and tables already have types and are returned unchanged.
     """
     if not isinstance(values, list | tuple):
         return values
@@ -59,7 +60,7 @@ def as_cells(values: Any) -> Any:
 
 
 def as_numbers(values: Any, name: str) -> AnyArray:
-    """Read a column as numbers of any type; what is missing becomes NaN."""
+    """Convert a column to an array of any numeric type; missing values become NaN."""
     kind = getattr(values, "dtype", None)
     if isinstance(kind, np.dtype) and kind.kind in "fiub":
         return np.asarray(values)
@@ -69,7 +70,7 @@ def as_numbers(values: Any, name: str) -> AnyArray:
 
 
 def not_a_number(name: str) -> InvalidData:
-    """Return the error for a column of numbers that holds something else."""
+    """Return the error for values that are not numbers in a column of numbers."""
     return InvalidData(
         f"column {name!r} is declared as a number but holds something else. Declare it as "
         "a category, or convert it first."
@@ -77,7 +78,7 @@ def not_a_number(name: str) -> InvalidData:
 
 
 def not_numbers(columns: Sequence[str]) -> InvalidData:
-    """Return the error for columns without numbers in a table without a schema."""
+    """Return the error for non-numeric columns in a table without a schema."""
     return InvalidData(
         f"columns {list(columns)} of X must hold numbers. Declare them in a schema "
         "(schema=Schema(...)), which encodes categories by their public levels."
@@ -85,7 +86,7 @@ def not_numbers(columns: Sequence[str]) -> InvalidData:
 
 
 def cells_as_numbers(cells: AnyArray) -> Array | None:
-    """Return an array of objects as numbers; None if one of them is not a number."""
+    """Convert an array of objects to numbers; return None if any is not a number."""
     read = [_number(cell) if not _is_missing(cell) else math.nan for cell in cells.flat]
     if None in read:
         return None
@@ -93,14 +94,14 @@ def cells_as_numbers(cells: AnyArray) -> Array | None:
 
 
 def numbers_or_nan(values: Any) -> Array:
-    """Return values as numbers, NaN for those that are not numbers."""
+    """Convert values to numbers, and to NaN if they are not numbers."""
     if values.dtype.kind in "cmM":
         return np.full(len(values), np.nan)
     return np.array(pd.to_numeric(values, errors="coerce"), dtype=np.float64)
 
 
 def read_each(read: Callable[[Any], AnyArray], values: Any) -> Array:
-    """Return what is read of every value, NaN where it is refused."""
+    """Apply ``read`` to every value, with NaN for values that it rejects."""
     with suppress(InvalidData):
         return np.array(read(values.tolist()), dtype=np.float64)
     return np.array([_read_one(read, value) for value in values], dtype=np.float64)
@@ -118,12 +119,12 @@ def _is_missing(cell: Any) -> bool:
 
 
 def are_numbers(texts: Any) -> bool:
-    """Whether every text spells a number."""
+    """Whether every non-missing string represents a number."""
     return not any(_number(text) is None for text in pd.unique(texts.dropna()))
 
 
 def as_booleans(values: Any, name: str) -> AnyArray:
-    """Read a column of yes and no as 1 and 0; what is missing becomes NaN."""
+    """Convert a column of yes and no to 1 and 0; missing values become NaN."""
     kind = getattr(values, "dtype", None)
     if isinstance(kind, np.dtype) and kind.kind == "b":
         return np.asarray(values)
@@ -135,10 +136,10 @@ def as_booleans(values: Any, name: str) -> AnyArray:
 
 
 def as_days(values: Any, name: str) -> Array:
-    """Read a column of dates as day numbers (`date.toordinal`); missing becomes NaN.
+    """Convert dates to day numbers (`date.toordinal`); missing values become NaN.
 
-    Text is read in ISO form, 2024-12-31, with or without a time. For a time with a zone
-    the day is used as written.
+    Strings must be in ISO format, such as 2024-12-31, with or without a time. The local
+    date of a time with a time zone is used.
     """
     column = values if isinstance(values, CodedText) else pd.Series(values)
     if isinstance(column, pd.Series) and isinstance(column.dtype, pd.ArrowDtype):
@@ -150,7 +151,8 @@ def as_days(values: Any, name: str) -> Array:
         numbers[np.isnat(days)] = np.nan
         return numbers
     if isinstance(column, pd.Series) and column.dtype == object:
-        # One instant is equal in all zones, but it is not the same day in all of them.
+        # Datetimes for the same instant in different zones are equal, but the local date
+        # may differ.
         column = pd.Series([_without_zone(value) for value in column], dtype=object)
     fault = InvalidData(
         f"column {name!r} is declared as a date but holds something else. Write dates as "
@@ -164,9 +166,9 @@ def level_codes(
 ) -> AnyArray:
     """Return the position of each value among the levels.
 
-    A missing value has position −1, and an undeclared one ``other``. True and False
-    equal 1 and 0. A column of text with levels that are all numbers, or the reverse, could
-    never match: it is rejected.
+    A missing value has position −1, and an undeclared one ``other``. True and False equal 1
+    and 0. A text column with only numeric levels, or a numeric column with only text
+    levels, is rejected, because no value could match.
     """
     codes, found = _distinct(values, what)
     if found:
@@ -178,7 +180,7 @@ def level_codes(
 
 
 def _check_type(values: Any, levels: tuple[Any, ...], what: str) -> None:
-    """Reject a column whose type, whatever its rows say, fits none of the levels."""
+    """Reject a column whose type matches none of the levels."""
     kind = getattr(values, "dtype", None)
     if isinstance(kind, pd.CategoricalDtype):
         kind = kind.categories.dtype
@@ -189,7 +191,7 @@ def _check_type(values: Any, levels: tuple[Any, ...], what: str) -> None:
 
 
 def check_levels_of_type(levels: tuple[Any, ...], what: str, *, text: bool) -> None:
-    """Reject levels that no column of text, or of numbers, could contain."""
+    """Reject levels that cannot occur in a text column, or in a numeric column."""
     if not any(isinstance(level, str) is text for level in levels):
         holds, none = ("text", "text") if text else ("numbers", "a number")
         raise InvalidData(
@@ -199,44 +201,44 @@ def check_levels_of_type(levels: tuple[Any, ...], what: str, *, text: bool) -> N
 
 
 def check_levels(what: str, levels: Any, least: int) -> tuple[Any, ...]:
-    """Return public levels as a tuple: all different, none missing."""
+    """Check that levels are distinct and not missing, and return them as a tuple."""
     try:
         found = () if isinstance(levels, str) else tuple(levels)
         fine = len(set(found)) == len(found) >= least and not any(map(pd.isna, found))
     except (TypeError, ValueError):
         fine = False
     if not fine:
-        count = "one level or more" if least == 1 else "two labels or more"
+        count = "at least one level" if least == 1 else "at least two labels"
         raise InvalidParameter(
-            what, f"a list of {count}, each once and none missing", levels
+            what, f"a list of {count}, without duplicates or missing values", levels
         )
     if any(isinstance(level, str) and level.endswith("\0") for level in found):
-        raise InvalidParameter(what, "texts that do not end in a null character", levels)
+        raise InvalidParameter(what, "text that does not end in a null character", levels)
     real: list[Any] = [level for level in found if isinstance(level, numbers.Real)]
     far = [level for level in real if not -BEYOND_DOUBLES < level < BEYOND_DOUBLES]
     if any(level not in (math.inf, -math.inf) for level in far):
         raise InvalidParameter(
-            what, "numbers below 2**53, or text", levels, "Declare longer ones as text."
+            what, "numbers below 2**53, or text", levels, "Declare larger ones as text."
         )
     return found
 
 
 def plain_levels(what: str, levels: Any, least: int) -> tuple[Any, ...]:
-    """Return levels that a file can hold: text, finite numbers and truth values."""
+    """Check that levels are strings, finite numbers or Booleans, and return a tuple."""
     found = check_levels(what, levels, least)
     plain = [level.item() if isinstance(level, np.generic) else level for level in found]
     for level in plain:
         if not isinstance(level, str | int | float) or level in (math.inf, -math.inf):
             raise InvalidParameter(
-                what, "text, finite numbers or truth values", type(level).__name__
+                what, "text, finite numbers, True or False", type(level).__name__
             )
     return tuple(plain)
 
 
 def _distinct(values: Any, what: str) -> tuple[AnyArray, Sequence[Any]]:
-    """Return the distinct values, and for every row which of them it holds.
+    """Return for every row the index of its value, and the list of distinct values.
 
-    Values that are equal, such as 1 and True, are one.
+    Equal values, such as 1 and True, are not distinct. A missing value has index −1.
     """
     if isinstance(values, CodedText):
         return values.codes, values.texts
@@ -248,7 +250,7 @@ def _distinct(values: Any, what: str) -> tuple[AnyArray, Sequence[Any]]:
         kinds = set(map(type, column)) if column.dtype == object else set()
         if any(issubclass(kind, np.generic) for kind in kinds):
             column = pd.Series([_own_type(value) for value in column], dtype=object)
-        # An array: an index would look for a type that all values have in common.
+        # Factorising an array keeps the types of values; an index would convert them.
         codes, found = cast("Any", pd.factorize)(column.array)
     except (TypeError, ValueError, ArithmeticError, NotImplementedError):
         raise InvalidData(
@@ -260,7 +262,7 @@ def _distinct(values: Any, what: str) -> tuple[AnyArray, Sequence[Any]]:
 def one_by_one(
     values: Any, read: Callable[[Any], float | None], name: str, fault: InvalidData
 ) -> Array:
-    """Read a column as numbers, each distinct value once; missing values become NaN.
+    """Convert a column to numbers, each distinct value once; missing becomes NaN.
 
     Parameters
     ----------
@@ -276,7 +278,7 @@ def one_by_one(
     Returns
     -------
     ndarray of float
-        A number for every cell.
+        One number per cell.
 
     Examples
     --------
@@ -295,15 +297,16 @@ def one_by_one(
 
 
 def _expand_codes(found: Array, codes: AnyArray) -> Array:
-    """Return the number of every row; code −1 means missing."""
+    """Return the number of every row from its code, and NaN for code −1."""
     spread: Array = np.append(found, np.nan).take(codes)
     return spread
 
 
 def _own_type(value: Any) -> Any:
-    """Return a scalar of NumPy as Python's own, which is equal only to what is the same.
+    """Convert a NumPy scalar to the corresponding Python type.
 
-    A number in single precision is equal to doubles from which it differs.
+    Comparing a NumPy number in single precision with a double can round the double, and
+    thus find different numbers equal.
     """
     plain = isinstance(value, np.bool_ | np.number | np.str_)
     return value.item() if plain and not isinstance(value, np.timedelta64) else value
@@ -324,7 +327,7 @@ def _number(value: Any) -> float | None:
 
 
 def parsed(text: str) -> float | None:
-    """Return the number that a text spells, without Python's own ways of spelling it."""
+    """Parse a number; return None for NaN, underscores, non-ASCII digits and other text."""
     if "_" in text or not text.isascii() or "nan" in text.lower():
         return None
     try:
@@ -340,7 +343,7 @@ def _truth(value: Any) -> float | None:
 
 
 def _without_zone(value: Any) -> Any:
-    """Return a time without its zone, as it was written down."""
+    """Return a datetime without its time zone, keeping the local time."""
     return value.replace(tzinfo=None) if isinstance(value, datetime) else value
 
 

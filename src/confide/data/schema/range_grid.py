@@ -1,9 +1,9 @@
-"""Public cells in which the values of a column are counted, to find a range for it.
+"""Public histogram grids for estimating the range of a column.
 
 The cells are octaves on both sides of zero, from one power of two to the next, cut off at
-the limits of the column where it has any. A range that is declared ten or a hundred times
-too wide then adds a few empty cells and changes none of the others. Every cell is divided
-into equal parts, for a closer look. Nothing here depends on data.
+the declared limits of the column. A range that is declared ten or a hundred times too wide
+therefore adds a few empty cells and leaves the others unchanged. Every cell is divided into
+equal parts for a finer estimate. The grid does not depend on data.
 """
 
 from dataclasses import dataclass
@@ -15,31 +15,31 @@ from confide._types import AnyArray, Array
 PARTS = 64
 """Number of equal parts of a cell."""
 LOWEST_OCTAVE, HIGHEST_OCTAVE = -20, 60
-"""Numbers between 2^-20 and 2^60 in size are told apart; beyond lie the outermost cells."""
+"""Exponents of the smallest and the largest power of two that serve as edges."""
 SMALLEST_NUMBER = 2.0**LOWEST_OCTAVE
 KEY_SHIFT, KEYS = 46, 2**18
-"""Of the 64 bits of a double the first 18 are sign, exponent and six more."""
+"""Shift that leaves the first 18 bits of a double: sign, exponent and six more bits."""
 DAY_OCTAVES = 22.0
-"""Number of octaves that contain all calendar days."""
+"""Number of octaves of days on each side of the origin, enough for all dates."""
 USUAL_SPAN = (-(2.0**HIGHEST_OCTAVE), 2.0**HIGHEST_OCTAVE)
 LARGEST_DOUBLE = float(np.finfo(np.float64).max)
 WHOLE_REACH = (-LARGEST_DOUBLE, LARGEST_DOUBLE)
 SMALLEST_PART, SMALLEST_WIDTH = 2.0**-40, 1e-90
-"""Narrower ranges, by themselves or as a share of their ends, are not divided: doubles
-would not tell the parts apart."""
+"""Smallest width of a range that can be divided, relative to its ends and absolute. The
+parts of narrower ranges would not be distinct in double precision."""
 LEAST_GAP, LEAST_GAP_SHARE = 2.0**-40, 2.0**-20
-"""Edges that lie as close to a limit, by themselves or as a share of it, are left out."""
+"""Edges closer to a limit than these distances, absolute and relative, are omitted."""
 
 
 def is_divisible(lower: float, upper: float) -> bool:
-    """Whether the parts of a range are distinct, and valid ranges themselves."""
+    """Whether a range is wide enough for its parts to be distinct, valid ranges."""
     least = SMALLEST_PART * max(abs(lower), abs(upper))
     return upper - lower >= max(least, SMALLEST_WIDTH)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RangeGrid:
-    """Cells from one edge to the next; values beyond the outermost belong to the last."""
+    """Cells between consecutive edges; the outermost cells include all values beyond."""
 
     edges: Array
 
@@ -51,10 +51,11 @@ class RangeGrid:
         span: tuple[float, float] = USUAL_SPAN,
         reach: tuple[float, float] = WHOLE_REACH,
     ) -> "RangeGrid":
-        """Return the cells between two limits, either of which may be absent.
+        """Return the grid between two limits, either of which may be None.
 
-        An absent one is that of the ``span``; where the other limit leaves little room up
-        to there it is twice that, but within ``reach``.
+        A missing limit is replaced by the corresponding end of ``span``. If the other limit
+        is close to that end or beyond it, twice the other limit is used instead, but never
+        beyond ``reach``.
         """
         low, high = span
         if lower is None:
@@ -71,7 +72,7 @@ class RangeGrid:
 
     @classmethod
     def of_days(cls, lower: float, upper: float, origin: float) -> "RangeGrid":
-        """Return the cells between two days: octaves of days before and after an origin."""
+        """Return the grid between two days: octaves of days before and after an origin."""
         octaves = np.exp2(np.arange(DAY_OCTAVES))
         edges = origin + np.concatenate([-octaves[::-1], [0.0], octaves])
         inside = edges[(edges > lower) & (edges < upper)]
@@ -79,7 +80,7 @@ class RangeGrid:
 
     @property
     def cells(self) -> int:
-        """How many cells there are."""
+        """Number of cells."""
         return len(self.edges) - 1
 
     @property
@@ -88,10 +89,10 @@ class RangeGrid:
         return float(self.edges[0]), float(self.edges[-1])
 
     def place(self, values: AnyArray) -> AnyArray:
-        """Return the part that every value belongs to, −1 where it is missing.
+        """Return the index of the part that contains each value, or −1 if it is missing.
 
-        Parts are numbered from the first one of the first cell on. Each value is placed by
-        itself.
+        Parts are numbered consecutively over all cells. The index of a value does not
+        depend on other values.
         """
         with np.errstate(over="ignore", invalid="ignore"):
             values = np.asarray(values, dtype=np.float64)
@@ -106,16 +107,16 @@ class RangeGrid:
         return np.where(known, cell * PARTS + part, -1)
 
     def count(self, values: AnyArray) -> Array:
-        """Return how many values every part has: a row for each cell.
+        """Return the number of values in each part, with one row per cell.
 
-        Doubles that share sign, exponent and six bits lie side by side. They are counted
-        together, and placed together where the first and the last of them have one place.
+        Doubles with the same first 18 bits form an interval. Their counts are added to a
+        part together if both ends of the interval lie in that part.
         """
         with np.errstate(over="ignore"):
-            # There is no other zero than 0 afterwards.
+            # Adding 0 turns -0.0 into 0.0.
             doubles = np.asarray(values, dtype=np.float64) + 0.0
         bits = np.ascontiguousarray(doubles).view(np.int64)
-        # A cell has its lower edge: of negative numbers that is the one farther from 0.
+        # Cells contain their lower edges, which are farther from 0 for negative numbers.
         keys = bits >> 63
         keys += bits
         keys >>= KEY_SHIFT
@@ -140,7 +141,7 @@ class RangeGrid:
         return found.astype(np.float64)
 
     def edges_at(self, places: AnyArray) -> Array:
-        """Return the lower edges of parts; that after the last part is the upper end."""
+        """Return the lower edges of parts; the index after the last gives the upper end."""
         cell, part = np.divmod(places, PARTS)
         own = np.minimum(cell, self.cells - 1)
         lower = self.edges[own]
@@ -149,5 +150,5 @@ class RangeGrid:
 
 
 def counts_between(counts: Array, places: AnyArray) -> Array:
-    """Return how many values lie from each of some places, by parts, up to the next."""
+    """Sum the counts of parts between consecutive indices of parts."""
     return np.add.reduceat(counts.ravel(), places[:-1])

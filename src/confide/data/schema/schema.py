@@ -1,4 +1,4 @@
-"""A schema: everything about a table that is public, declared before it is read."""
+"""The schema: public facts about a table, which are declared before the table is read."""
 
 import dataclasses
 import math
@@ -63,46 +63,46 @@ from confide.errors import InvalidParameter, did_you_mean
 INTERCEPT_HEIGHT = 0.3
 """Height of the intercept column as a share of the row norm."""
 UNNAMED = "data"
-"""Name of an unnamed dataset; no ledger accepts it."""
+"""Default name of a dataset; ledgers reject it."""
 MOST_ROWS_PER_PERSON = 10**6
 SHARE_POWER = 0.0
-"""A column of k features gets a share of the length proportional to k to minus this."""
+"""Default power p: the share of a column with k features is proportional to k^(−p)."""
 EARLIER_SHARE_POWER = 0.25
-"""Its value in model files that do not record it."""
+"""Power for older model files, which do not record it."""
 ROUNDING_MARGIN = 1e-14
-"""Margin below length 1, so that rounding never makes a row longer."""
+"""Relative margin below length 1, so that rounding never makes a row longer than 1."""
 
 
 @dataclass(frozen=True)
 class Schema:
     """Public description of a table: its columns, the target and a name.
 
-    It defines a design matrix whose rows have length at most 1. Every column has a share of
-    that length by a public rule. Most rows are shorter: `record_norm` is the length up to
-    which a record has weight 1.
+    A schema defines a design matrix whose rows have length at most 1. A public rule
+    determines the share of each column in that length. Most rows are shorter than 1.
+    `record_norm` is the length up to which a record has weight 1.
 
     Parameters
     ----------
     columns : tuple of Column
-        Columns to predict from: `Number`, `Category`, `Boolean`, `Date` or other kinds.
+        Columns to predict from: `Number`, `Category`, `Boolean`, `Date` or other registered
+        kinds.
     target : Target
         Column to predict.
     name : str, default="data"
-        Name of the dataset, under which a ledger records what is spent on it. A fit with a
-        ledger requires one.
+        Name of the dataset, under which a ledger records privacy charges. A fit with a
+        ledger requires a name.
     rows_per_person : int, default=1
         Largest number of rows of one person. Fits protect persons, by group privacy.
     rows : int, optional
-        Approximate number of rows, if that is publicly known. It affects accuracy, never
-        privacy.
+        Approximate number of rows, if publicly known. It affects accuracy but not privacy.
     bought : tuple of Purchase, default=()
-        Facts in this schema that were released from a table, and what they cost.
+        Facts in this schema that were released from a dataset, with their privacy cost.
     share_power : float, default=0
-        A column of k levels has k^(−share_power) of the share of a number. By default all
-        columns have the same share.
+        The share of a column with k levels is k^(−share_power) times the share of a number.
+        By default all columns have the same share.
     terms : tuple of str, optional
         Effects of the model, such as "age", "bs(weight, df=5)", "poly(age, 2)" or
-        "age:region". By default one effect for each column.
+        "age:region". By default there is one effect per column.
     case_weights : CaseWeights, optional
         Weights of the records.
     offset : Column, optional
@@ -111,7 +111,7 @@ class Schema:
     Raises
     ------
     InvalidParameter
-        A name occurs twice, a term cannot be read, or a field is not valid.
+        A name occurs twice, a term cannot be parsed, or a field is not valid.
 
     Examples
     --------
@@ -143,19 +143,19 @@ class Schema:
         kinds = tuple(COLUMNS.values())
         if not all(isinstance(column, kinds) for column in self.columns):
             known = alternatives([kind.__name__ for kind in kinds])
-            raise InvalidParameter("columns", f"declared by {known}", self.columns)
+            raise InvalidParameter("columns", f"instances of {known}", self.columns)
         if not isinstance(self.target, Target):
             raise InvalidParameter("target", "a Target", self.target)
         names = [column.name for column in self.columns]
         if not names:
-            raise InvalidParameter("columns", "one or more", names)
+            raise InvalidParameter("columns", "a list of at least one column", names)
         self._check_beside()
         others = [part.name for part in self._beside]
         if len({*names, *others}) != len(names) + len(others):
             raise InvalidParameter(
                 "columns",
-                f"different from each other, from the target {self.target.column!r}, the "
-                "weights and the offset",
+                "named differently from each other, from the target "
+                f"{self.target.column!r}, the weights and the offset",
                 names,
             )
         if not isinstance(self.name, str) or not self.name:
@@ -167,14 +167,14 @@ class Schema:
             raise InvalidParameter("share_power", "a number from -1 to 1", power)
         object.__setattr__(self, "share_power", float(power))
         if not all(isinstance(one, Purchase) for one in self.bought):
-            raise InvalidParameter("bought", "purchases", self.bought)
+            raise InvalidParameter("bought", "a list of Purchase objects", self.bought)
         object.__setattr__(self, "bought", tuple(self.bought))
         if self.rows is not None:
             object.__setattr__(self, "rows", _whole("rows", self.rows, MAX_ROWS))
         self._read_terms()
 
     def _check_beside(self) -> None:
-        """Check what belongs to records beside their features."""
+        """Check the case weights and the offset."""
         weights = self.case_weights
         if weights is not None:
             if not isinstance(weights, CaseWeights):
@@ -185,7 +185,7 @@ class Schema:
 
     @property
     def _beside(self) -> tuple[Part, ...]:
-        """The target, the weights and the offset, as far as they are columns."""
+        """The target, the offset and the column of case weights, if declared."""
         found: list[Any] = [self.target, self.offset]
         if self.case_weights is not None and self.case_weights.column:
             found.append(self.case_weights)
@@ -202,13 +202,13 @@ class Schema:
     def with_formula(self, formula: str) -> "Schema":
         """Return the schema with the terms of a formula.
 
-        The intercept is a setting of the model: for a formula without one set
+        The intercept is a setting of the model. To fit a model without an intercept, set
         ``fit_intercept=False``.
 
         Parameters
         ----------
         formula : str
-            Formula such as "y ~ age + bs(weight, df=5)".
+            A formula such as "y ~ age + bs(weight, df=5)".
 
         Returns
         -------
@@ -223,17 +223,17 @@ class Schema:
 
     @cached_property
     def effects(self) -> tuple[Effect, ...]:
-        """The terms of the model; every column by itself where none are listed."""
+        """The effects of the model; one per column if no terms are listed."""
         return read_terms(self.terms, self.columns) if self.terms else self.columns
 
     @property
     def offset_middle(self) -> float:
-        """The origin of offsets, which the intercept absorbs."""
+        """The middle of the range of offsets, which the intercept absorbs."""
         return 0.0 if self.offset is None else middle_of(self.offset)
 
     @cached_property
     def predictors(self) -> tuple[Column, ...]:
-        """The columns that some effect is made of, in their order."""
+        """The columns that are used in effects, in declared order."""
         if not self.terms:
             return self.columns
         used = {column.name for effect in self.effects for column in columns_of(effect)}
@@ -246,8 +246,9 @@ class Schema:
         Parameters
         ----------
         path : str or Path
-            TOML with a ``name``, a ``[target]``, and a ``[columns.NAME]`` for every column:
-            its ``kind`` ("number", "category", "boolean" or "date") and its other fields.
+            TOML file with a ``name``, a section ``[target]``, and a section
+            ``[columns.NAME]`` for every column, which contains the ``kind`` ("number",
+            "category", "boolean" or "date") and the other fields.
 
         Returns
         -------
@@ -285,7 +286,7 @@ class Schema:
         Parameters
         ----------
         content : mapping
-            What a TOML file contains, or `to_mapping` returns.
+            The content of a schema file, or the result of `to_mapping`.
 
         Returns
         -------
@@ -346,22 +347,22 @@ class Schema:
 
     @cached_property
     def parts(self) -> Mapping[str, Part]:
-        """Columns and target by their names in a table."""
+        """The declared columns used by the model, including the target, by name."""
         parts: tuple[Part, ...] = (*self.predictors, *self._beside)
         return {part.name: part for part in parts}
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What a guarantee assumes about facts that were bought before."""
+        """Assumptions of a guarantee about facts that were released earlier."""
         return tuple(one.assumption(self.name) for one in self.bought)
 
     def with_ranges(self, ranges: Mapping[str, tuple[float, float]]) -> "Schema":
-        """Return the schema with other ranges, which are public from now on.
+        """Return the schema with the given ranges, which are then treated as public.
 
         Parameters
         ----------
         ranges : mapping of str to pairs of float
-            Ranges by name of column.
+            Ranges by name of the column.
 
         Returns
         -------
@@ -382,7 +383,7 @@ class Schema:
 
     @cached_property
     def weights(self) -> Array:
-        """The share of the unit length that every feature gets."""
+        """Weights of the features, chosen so that no row is longer than 1."""
         sizes = np.array([len(effect.features) for effect in self.effects])
         shares = sizes**-self.share_power
         shares /= np.linalg.norm(shares) * (1 + ROUNDING_MARGIN)
@@ -394,18 +395,19 @@ class Schema:
     def typical_length(self) -> float:
         """Typical length of a row, from public facts: at most 1.
 
-        It is the root of the mean squared length of rows whose numbers spread evenly over
-        their ranges and whose levels are equally frequent: a number has a third of its
-        share squared, a category its whole one.
+        This is the root mean square length of rows whose numbers are uniformly distributed
+        over their ranges and whose levels are equally frequent. A number contributes a
+        third of its squared weight to the mean square, and a category all of it.
         """
         squares = [effect.mean_squares() for effect in self.effects]
         return min(1.0, math.sqrt(float(self.weights**2 @ np.concatenate(squares))))
 
     def record_norm(self, height: float) -> float:
-        """Return X, the length of a row, beside a constant column, that counts once.
+        """Return X, the length up to which a record has weight 1.
 
-        It is the typical one. Where a mechanism weighs records they count X/‖x‖ times, so
-        that none moves a fit by more than a row of length X would.
+        X is the typical length of a row, including an intercept column of the given height.
+        Mechanisms that weight records give longer records the weight X/‖x‖, so that no
+        record affects a fit more than a row of length X.
         """
         return math.hypot(self.typical_length, height)
 
@@ -414,19 +416,19 @@ class Schema:
         return Encoder.of(self.predictors, self.effects, self.weights)
 
     def encode(self, frame: Any) -> Array:
-        """Return numbers in [−1, 1] and indicators, before any weight."""
+        """Return the unweighted features: numbers in [−1, 1] and indicators."""
         ones = np.ones(len(self.features))
         encoder = Encoder.of(self.predictors, self.effects, ones)
         return encoder.dense(self._values(frame))
 
     def design(self, frame: Any) -> Array:
-        """Return the weighted design matrix: every row has length at most 1."""
+        """Return the weighted design matrix, whose rows have length at most 1."""
         return self._encoder.dense(self._values(frame))
 
     def compact_design(self, frame: Any) -> CodedDesign:
-        """Return what `design` does, column by column, with categories kept as codes.
+        """Return the weighted design matrix with categories stored as codes.
 
-        A table or batch of Arrow is encoded without a conversion to pandas.
+        Arrow tables and record batches are encoded without conversion to pandas.
         """
         return self._encoder.compact(self._values(frame))
 
@@ -434,11 +436,11 @@ class Schema:
         return pick_columns(frame, *(column.name for column in self.predictors))
 
     def column(self, frame: Any, name: str) -> Any:
-        """Return a declared column as it is in a table."""
+        """Return the raw values of a declared column of a table."""
         return pick_columns(frame, name)[0]
 
     def cases(self, frame: Any, places: Any = None) -> Cases:
-        """Return weights and offsets of records; ``places`` are those of their labels."""
+        """Return weights and offsets of records; ``places`` are the indices of labels."""
         weights, weight, offset = self.case_weights, None, None
         if weights is None and self.offset is None:
             return NO_CASES
@@ -453,11 +455,11 @@ class Schema:
         return Cases(weight, offset)
 
     def target_column(self, frame: Any) -> Any:
-        """Return the target column as it is; of Arrow, as `level_codes` takes it."""
+        """Return the raw values of the target column."""
         return self.column(frame, self.target.column)
 
     def kept(self, frame: Any) -> Any:
-        """Return the rows to fit on: where the rule is to drop, those with a target."""
+        """Return the rows to fit, without rows whose missing target is to be dropped."""
         if self.target.missing != "drop":
             return frame
         if speaks_arrow(frame):
@@ -466,26 +468,27 @@ class Schema:
         return frame[self.target_column(frame).notna().to_numpy()]
 
     def in_units(self, coefficients: Array) -> tuple[Array, float]:
-        """Turn coefficients of the design matrix into effects per original unit.
+        """Convert coefficients of the design matrix to effects per original unit.
 
-        Returns them with the constant that the change of origin adds to the intercept.
+        Also returns the constant that the change of origin adds to the intercept.
         """
         whole = units_matrix(self.effects, self.weights) @ np.append(coefficients, 0.0)
         return whole[:-1], float(whole[-1])
 
     def unidentified_directions(self, height: float) -> Array:
-        """Return directions that do not change the predictor of rows with all their levels.
+        """Return a basis of the unidentified directions of the coefficients, as columns.
 
-        ``height`` is that of the intercept's column, 0 if there is none.
+        They do not change the linear predictor of rows without missing or undeclared
+        levels. ``height`` is the height of the intercept column, or 0 without intercept.
         """
         found = still_directions if self.terms else unidentified_directions
         return found(self.effects, self.weights, height)
 
     def display_map(self) -> Display:
-        """Return what turns slopes and an intercept into the lines of a summary.
+        """Return the map from slopes and the intercept to summary lines.
 
-        They are effects per original unit; levels of a category are shown against the
-        average of its levels.
+        Summary lines are effects per original unit. Levels of a category are compared with
+        the baseline of its column, by default the average of its levels.
         """
         return display(self.effects, self.weights)
 

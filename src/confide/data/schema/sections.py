@@ -1,7 +1,7 @@
-"""Schema files: TOML to columns, targets and purchases, and back.
+"""Conversion between schema files in TOML and columns, targets and purchases.
 
-A schema holds public knowledge. Some of it may have been released from the table itself,
-under differential privacy: then it says from which, for how much, and in which ledger.
+A schema contains public facts. Facts that were released from a dataset under differential
+privacy are recorded as purchases, with the dataset, the privacy cost and the ledger entry.
 """
 
 import dataclasses
@@ -21,7 +21,7 @@ from confide.errors import InvalidParameter, did_you_mean
 
 
 def read_toml(path: str | Path) -> dict[str, Any]:
-    """Read a TOML file, or say why it cannot be read."""
+    """Read a TOML file; raise an InvalidParameter error if it is not valid."""
     content = read_limited(Path(path), "schema file")
     try:
         return tomllib.loads(content.decode("utf-8"))
@@ -34,7 +34,7 @@ def read_toml(path: str | Path) -> dict[str, Any]:
 
 
 def quoted(text: str) -> str:
-    """Return text as a TOML string: that of JSON, but for one character."""
+    """Return text as a TOML string, which is a JSON string with DEL escaped."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
@@ -55,7 +55,7 @@ def write_toml(content: Mapping[str, Any], above: str = "") -> str:
 
 
 def quoted_key(key: str) -> str:
-    """Return a key as it is where TOML allows, else in quotes."""
+    """Return a TOML key, quoted if necessary."""
     bare = key.isascii() and key.replace("_", "a").replace("-", "a").isalnum()
     return key if bare else quoted(key)
 
@@ -73,13 +73,13 @@ def _value(value: Any) -> str:
 
 
 UNKNOWN = "?"
-"""Placeholder in a template for a value that you have to fill in."""
+"""Placeholder in a template for a value that the user has to fill in."""
 SECTIONS = (
     *("name", "rows_per_person", "rows", "share_power", "terms"),
     *("target", "case_weights", "offset", "columns", "bought"),
 )
 _TARGET = {"column": '"outcome"', "lower": "0", "upper": "120"}
-"""Examples for the fields of a target."""
+"""Example values for the fields of a target."""
 
 
 def alternatives(names: Sequence[str]) -> str:
@@ -105,14 +105,14 @@ def check_sections(content: Any) -> None:
 def _no_schema(got: Any, hint: str) -> InvalidParameter:
     return InvalidParameter(
         "schema",
-        "a name, a [target] and a [columns.NAME] for every column",
+        "a table with a name, a [target] and a [columns.NAME] for every column",
         got,
         hint or "See confide schema init, or Schema.from_toml.",
     )
 
 
 def read_target(entry: Mapping[str, Any]) -> Target:
-    """Return the target that a section declares."""
+    """Return the target declared in the [target] section."""
     half = [name for name in ENDS if name in entry]
     bought = entry.get("range") == "private"
     needed = ("column", *(ENDS if half and not bought else ()))
@@ -121,7 +121,7 @@ def read_target(entry: Mapping[str, Any]) -> Target:
 
 
 def read_weights(content: Mapping[str, Any]) -> CaseWeights | None:
-    """Return the weights of records that a schema file declares, if it does."""
+    """Return the case weights declared in a schema file, or None."""
     entry = content.get("case_weights")
     if entry is None:
         return None
@@ -130,7 +130,7 @@ def read_weights(content: Mapping[str, Any]) -> CaseWeights | None:
 
 
 def read_offset_section(content: Mapping[str, Any]) -> Column | None:
-    """Return the offset that a schema file declares, if it does."""
+    """Return the offset declared in a schema file, or None."""
     if content.get("offset") is None:
         return None
     entry = _section(content["offset"])
@@ -147,7 +147,7 @@ def _section(entry: Any) -> Mapping[str, Any]:
 
 
 def read_column(name: str, entry: Mapping[str, Any]) -> Column:
-    """Return the column that a section declares."""
+    """Return the column declared in a section of a schema file."""
     where = f"[columns.{quoted_key(str(name))}]"
     if "kind" not in entry:
         kinds = " or ".join(map(quoted, COLUMNS))
@@ -161,7 +161,9 @@ def read_column(name: str, entry: Mapping[str, Any]) -> Column:
             did_you_mean(kind, COLUMNS),
         )
     if entry.get("name", name) != name:
-        raise InvalidParameter(f"column {name!r}", "named once", entry["name"])
+        raise InvalidParameter(
+            f"column {name!r}", "named as in its section heading", entry["name"]
+        )
     made = COLUMNS[kind]
     fields = dataclasses.fields(made)
     needed = [f.name for f in fields if f.default is dataclasses.MISSING]
@@ -183,7 +185,7 @@ def _build(
     if strange:
         shown = [key for key in known if key != "name"]
         hint = did_you_mean(strange[0], shown)
-        raise InvalidParameter(where, f"described by {shown}", strange, hint)
+        raise InvalidParameter(where, f"described by the fields {shown}", strange, hint)
     absent = tuple(key for key in needed if key not in entry)
     if absent:
         raise _incomplete(where, absent, entry, examples)
@@ -204,7 +206,7 @@ def _incomplete(
 
 
 def _refuse_unfilled(content: Mapping[str, Any]) -> None:
-    """Report which fields of a template are not filled in."""
+    """Raise an error that lists the fields of a template that are not filled in."""
     open_questions = [
         f"kind of column {name!r}"
         for name, entry in content["columns"].items()
@@ -219,25 +221,26 @@ def _refuse_unfilled(content: Mapping[str, Any]) -> None:
         shown = ", ".join(open_questions[:3]) + (f" and {more} more" if more > 0 else "")
         raise InvalidParameter(
             "schema",
-            f'filled in wherever its template says "{UNKNOWN}": {shown}',
+            f'filled in wherever the template contains "{UNKNOWN}": {shown}',
             "an unfilled template",
-            "Delete the sections of columns that the model must not use.",
+            "Delete the sections of columns that the model should not use.",
         )
 
 
 NOT_BOOKED = ""
 MOST_FACTS = 3
-"""Largest number of facts that one line names."""
+"""Largest number of facts that are named in one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Purchase:
-    """Facts of a ``kind``, as "ranges", that were bought from a dataset.
+    """Facts in a schema that were released from a dataset under differential privacy.
 
-    ``facts`` are values by name: of ranges the name of a column and its two ends; a
-    number, text, a date, or a list of such. ``budget`` and ``neighbours`` say at what
-    price, in words; ``entry`` is the number of the charge in a ledger, empty where none was
-    kept. ``use`` says what the facts were bought for, where that makes a difference.
+    ``kind`` is the type of the facts, such as "ranges". ``facts`` maps names to values: a
+    number, text, a date, or a list of these. For ranges, the names are columns and the
+    values are pairs of ends. ``budget`` and ``neighbours`` describe the privacy cost and
+    the neighbour relation. ``entry`` is the number of the charge in a ledger, and empty if
+    there was no ledger. ``use`` is the purpose of the facts, if it matters.
     """
 
     kind: str
@@ -252,12 +255,14 @@ class Purchase:
     def __post_init__(self) -> None:
         texts = [getattr(self, one.name) for one in fields(self) if one.name != "facts"]
         if not all(isinstance(text, str) and text.isprintable() for text in texts):
-            raise InvalidParameter("purchase of a schema", "made of lines of text", texts)
+            raise InvalidParameter(
+                "purchase of a schema", "described by single lines of text", texts
+            )
         named = isinstance(self.facts, Mapping) and all(
             isinstance(name, str) for name in self.facts
         )
         if not named or not self.facts:
-            must = "a table of facts by name, as age = [17, 90]"
+            must = "a table of facts by name, such as age = [17, 90]"
             raise InvalidParameter("facts of a purchase", must, self.facts)
         plain = {name: _plain_fact(name, value) for name, value in self.facts.items()}
         object.__setattr__(self, "facts", plain)
@@ -269,7 +274,7 @@ class Purchase:
             ) from None
 
     def assumption(self, dataset: str) -> str:
-        """Return what a guarantee for a dataset assumes about it."""
+        """Return the assumption about this purchase in a guarantee for a dataset."""
         what = f"{self.kind} of {', '.join(list(self.facts)[:MOST_FACTS])}"
         more = len(self.facts) - MOST_FACTS
         what += f" and {more} more" if more > 0 else ""
@@ -281,25 +286,27 @@ class Purchase:
 
 
 def _plain_fact(name: str, value: Any) -> Any:
-    """Return a fact as files keep it: dates as text, and lists as tuples."""
+    """Return a fact with dates converted to text, and lists to tuples."""
     if isinstance(value, list | tuple):
         return tuple(_plain_fact(name, one) for one in value)
     if not isinstance(value, bool | int | float | str | date):
-        must = "a number, text, a date, or a list of such"
+        must = "a number, text, a date, or a list of these"
         raise InvalidParameter(f"value of the purchase {name!r}", must, value)
     return value.isoformat() if isinstance(value, date) else value
 
 
 def read_purchases(content: Any) -> tuple[Purchase, ...]:
-    """Return the purchases that a schema file lists, each a section of its own."""
+    """Return the purchases in a schema file, which has one section per purchase."""
     if not isinstance(content, Mapping) or not all(
         isinstance(entry, Mapping) for entry in content.values()
     ):
-        raise InvalidParameter("[bought]", "a section for every purchase", content)
+        raise InvalidParameter("[bought]", "a table with a section per purchase", content)
     known = [field.name for field in fields(Purchase)]
     for name, entry in content.items():
         if set(entry) - set(known) or set(known) - {"entry", "use"} - set(entry):
-            raise InvalidParameter(f"[bought.{name}]", f"described by {known}", list(entry))
+            raise InvalidParameter(
+                f"[bought.{name}]", f"described by the fields {known}", list(entry)
+            )
     return tuple(Purchase(**entry) for entry in content.values())
 
 

@@ -1,4 +1,4 @@
-"""The column to predict, as far as it is public."""
+"""Public declaration of the column to predict."""
 
 import numbers
 from dataclasses import dataclass, replace
@@ -16,22 +16,22 @@ from confide.data.schema.range_grid import RangeGrid, is_divisible
 from confide.errors import InvalidParameter
 
 LARGEST_NUMBER = 1e100
-"""Public numbers beyond it, or below its inverse, would overflow when squared."""
+"""Bound on public numbers and their inverses, so that squares do not overflow."""
 ENDS = ("lower", "upper")
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The column to predict: its labels, or its range.
+    """The column to predict, declared by its labels or by its range.
 
     Parameters
     ----------
     column : str
         Name of the column in the table.
     labels : sequence, optional
-        Public labels, for a classifier. If there are two, the second is the positive one.
+        Public labels, for a classifier. If there are two, the second is the positive class.
     bound : float, optional
-        Short for a range from −bound to bound; for counts from 0 to bound.
+        Abbreviation for the range from −bound to bound, or from 0 to bound for counts.
     missing : {"refuse", "drop"}, default="refuse"
         Whether a row without a target causes the table to be rejected, or is dropped.
     lower : float, optional
@@ -39,22 +39,21 @@ class Target:
     upper : float, optional
         Public upper limit of a number or count; larger values are clamped to it.
     unit : str, default=""
-        Unit, for readers.
+        Name of the unit, for display.
     range : {"auto", "private", "public"}, default="auto"
-        "private" estimates the range from part of the budget of a fit, so that limits may
-        be generous or absent; "public" uses them unchanged; "auto" leaves the choice to the
-        fit.
+        "private" spends part of the privacy budget of a fit on estimating the range, so
+        that limits may be wider than necessary or missing; "public" uses the limits
+        unchanged; "auto" leaves the choice to the fit.
     typical : tuple of two floats, optional
         Numbers between which about four in five values lie, if that is publicly known.
-        Plans use them, fits do not.
+        Plans use them; fits do not.
     share : sequence of float or mapping, optional
-        How often labels occur, if that is publicly known. Plans use it, fits do not.
+        Proportions of the labels, if publicly known. Plans use them; fits do not.
 
     Raises
     ------
     InvalidParameter
-        A field is not of the type or in the range that its description states, or both
-        labels and a range were given.
+        A field has a wrong type or an invalid value, or both labels and a range are given.
 
     Examples
     --------
@@ -86,7 +85,7 @@ class Target:
             )
         if not isinstance(self.unit, str) or (self.unit and self.labels is not None):
             raise InvalidParameter(
-                f"unit of target {self.column!r}", "text, and of a number", self.unit
+                f"unit of target {self.column!r}", "text, for numbers only", self.unit
             )
         if self.range not in get_args(RangeSource):
             raise InvalidParameter(
@@ -105,7 +104,7 @@ class Target:
                     for name in ("labels", "bound", *ENDS)
                     if getattr(self, name) is not None
                 }
-                or "neither",
+                or "none of them",
                 "Write labels = [...], or lower = ... and upper = ..., or bound = ..., or "
                 'range = "private".',
             )
@@ -122,10 +121,10 @@ class Target:
         what = f"target {self.column!r}"
         limits = (self.lower, self.upper) if self.bound is None else self.ends
         if self.labels is not None and self.typical is not None:
-            must = "left out: labels have a share instead"
+            must = "left out: for labels, declare share instead"
             raise InvalidParameter(f"typical of {what}", must, self.typical)
         if self.labels is None and self.share is not None:
-            must = "left out: numbers have a typical range instead"
+            must = "left out: for numbers, declare typical instead"
             raise InvalidParameter(f"share of {what}", must, self.share)
         typical = plain_typical(what, self.typical, limits or (None, None))
         object.__setattr__(self, "typical", typical)
@@ -133,28 +132,28 @@ class Target:
 
     @property
     def name(self) -> str:
-        """The name of its column."""
+        """The name of the column."""
         return self.column
 
     @property
     def levels(self) -> tuple[Any, ...]:
-        """The labels, where it has any."""
+        """The labels; empty for a number."""
         return self.labels or ()
 
     @property
     def dtype(self) -> type[float] | type[str]:
-        """The type of its cells in a file of text."""
+        """Type for reading the column from a text file."""
         return float if self.labels is None else str
 
     def faults(self, values: Any) -> Faults:
-        """Return which of some known values are not labels, not numbers or out of range."""
+        """Return which non-missing values are not labels, not numbers or out of range."""
         if self.ends is None:
             return Faults.of_levels(values, self.levels, self.column)
         return Faults.of_numbers(numbers_or_nan(values), self.ends)
 
     @property
     def ends(self) -> tuple[float, float] | None:
-        """The lowest and the highest number, where the target is one."""
+        """The smallest and the largest value of a number; None for labels."""
         if self.bound is not None:
             return -float(self.bound), float(self.bound)
         if self.labels is not None:
@@ -170,7 +169,7 @@ class Target:
 
     @property
     def whole(self) -> bool:
-        """Whether limits are declared as whole numbers."""
+        """Whether the limits are declared as whole numbers."""
         ends = (self.lower, self.upper) if self.bound is None else (self.bound,)
         return all(isinstance(end, int) for end in ends)
 
@@ -183,15 +182,15 @@ class Target:
 
     @property
     def grid(self) -> RangeGrid | None:
-        """The cells in which a fit may look for a range; None for labels.
+        """The grid for estimating the range privately.
 
-        None too where the declared range is too narrow to be divided.
+        None for labels, and if the declared range is too narrow to be divided.
         """
         ends = self.ends
         return self._grid if ends is not None and is_divisible(*ends) else None
 
     def within(self, lower: float, upper: float) -> "Target":
-        """Return the target with a range that was bought."""
+        """Return the target with an estimated range."""
         typical = None if self.typical is None else inside(self.typical, (lower, upper))
         bought = replace(self, bound=None, lower=lower, upper=upper, typical=None)
         return replace(bought, range="public", typical=typical)
@@ -228,5 +227,5 @@ def _is_real(value: Any) -> bool:
 
 
 def _plain(value: Any) -> float:
-    """Return Python's own number; whole ones stay whole."""
+    """Return an int unchanged, and any other number as a float."""
     return value if type(value) is int else float(value)

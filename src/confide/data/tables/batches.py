@@ -1,4 +1,4 @@
-"""Tables that a program hands out in batches: databases, object stores, simulations."""
+"""Tables that a function yields in batches, for example from a database."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,20 +14,20 @@ from confide.data.schema.schema import Schema
 from confide.errors import InvalidData, InvalidParameter
 
 BATCH_ROWS = 2**16
-"""Rows per piece; longer batches are divided."""
+"""Largest number of rows per block; longer batches are divided."""
 
 Batches: TypeAlias = Callable[[], Iterable[Any]]
-"""A part of a table: every call yields its batches from the first to the last."""
+"""A part of a table: a function that yields all its batches at every call."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class BatchSource:
-    """A table that need not fit in memory, read by functions of your own.
+    """A table that need not fit in memory, read by user-defined functions.
 
-    A fit reads the rows several times, and calls every part once each time. Batches are
-    pandas data frames, tables or record batches of Arrow, or anything else that supports
-    Arrow's stream, such as polars data frames. Every call must yield the same rows: a fit
-    that finds a different number of rows stops.
+    A fit makes several passes over the rows, and calls every function once per pass.
+    Batches are pandas data frames, Arrow tables or record batches, or other objects that
+    support the Arrow stream protocol, such as polars data frames. Every call must yield the
+    same rows. A fit stops with an error if the number of rows changes.
 
     Parameters
     ----------
@@ -35,18 +35,18 @@ class BatchSource:
         The columns of every batch.
     parts : tuple of callable
         Functions without arguments, each of which yields the batches of one part of the
-        table. If there are at least two parts for every processor, parts are read in
-        parallel; otherwise one thread reads and the others compute.
+        table. If there are at least two parts per processor, parts are read in parallel;
+        otherwise one thread reads and the others compute.
     rows : int, optional
         Approximate number of rows, for the progress bar and for the sample at the beginning
-        of a fit. By default rows are first counted in a separate sweep.
+        of a fit. By default, rows are counted first in a separate pass.
     cluster : distributed.Client, optional
-        Client whose workers call the parts once and hold their rows. By default parts are
-        called again in every sweep.
+        Dask client whose workers call the functions once and hold their rows. By default,
+        the functions are called again in every pass.
     batch_rows : int, default=65536
-        Number of rows of a block in computations.
+        Largest number of rows per block in computations.
     division : Division, optional
-        How the table is divided, where that is known already.
+        Random division of the rows, of which only one side is read.
 
     Raises
     ------
@@ -55,8 +55,8 @@ class BatchSource:
 
     Notes
     -----
-    The guarantee assumes that a batch contains records unchanged: a program that computes
-    a value from several records breaks it.
+    The privacy guarantee assumes that each row of a batch depends on a single record. It
+    does not hold if a function computes values from several records.
 
     Examples
     --------
@@ -88,7 +88,7 @@ class BatchSource:
     def __post_init__(self) -> None:
         names, parts = _listed("names", self.names), _listed("parts", self.parts)
         if len(set(names)) < len(names) or not all(isinstance(n, str) for n in names):
-            must = "different names of columns"
+            must = "distinct names of columns"
             raise InvalidParameter("names", must, list(names))
         if not all(callable(part) for part in parts):
             must = "functions without arguments, each of which yields batches"
@@ -102,12 +102,12 @@ class BatchSource:
 
     @property
     def width(self) -> int:
-        """How many columns there are."""
+        """Number of columns."""
         return len(self.names)
 
     @property
     def expected(self) -> int | None:
-        """Approximate number of rows, None if unknown."""
+        """Approximate number of rows, or None if it is unknown."""
         return self.rows
 
     def sources(
@@ -117,7 +117,7 @@ class BatchSource:
         target: bool = True,
         only: str | Sequence[str] | None = None,
     ) -> tuple[Source, ...]:
-        """Return the parts, with the columns that a schema declares, some, or all."""
+        """Return the parts of the table, with declared, selected or all columns."""
         wanted = list(self.names)
         if only is not None:
             wanted = [only] if isinstance(only, str) else list(only)
@@ -133,14 +133,14 @@ class BatchSource:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class BatchPart:
-    """Some columns of one part of a table, a function that yields batches."""
+    """Selected columns of one part of a table, given by a function that yields batches."""
 
     batches: Batches
     names: tuple[str, ...]
     rows: int
 
     def read(self) -> Iterator[Any]:
-        """Yield pieces of at most a given number of rows."""
+        """Yield blocks of at most ``rows`` rows."""
         found = False
         for batch in self.batches():
             table = self._chosen(batch)
@@ -151,14 +151,14 @@ class BatchPart:
             yield pd.DataFrame({name: [] for name in self.names})
 
     def whole(self) -> Any:
-        """Return all rows as one piece."""
+        """Return all rows as one block."""
         pieces = list(self.read())
         if len(pieces) == 1:
             return pieces[0]
         return _joined([_as_frame(piece) for piece in pieces])
 
     def _chosen(self, batch: Any) -> Any:
-        """Return a batch with the wanted columns alone."""
+        """Return a batch restricted to the selected columns."""
         table = _table(batch)
         held = table.column_names if is_arrow(table) else list(table.columns)
         absent = [name for name in self.names if held.count(name) != 1]
@@ -173,13 +173,13 @@ class BatchPart:
 
 def _listed(name: str, given: Any) -> tuple[Any, ...]:
     if isinstance(given, str) or not isinstance(given, Sequence) or not given:
-        must = "a sequence of at least one"
+        must = "a sequence with at least one element"
         raise InvalidParameter(name, must, type(given).__name__)
     return tuple(given)
 
 
 def _table(batch: Any) -> Any:
-    """Return a batch as a data frame of pandas or a table of Arrow."""
+    """Return a batch as a pandas data frame or an Arrow table."""
     if isinstance(batch, pd.DataFrame) or (is_arrow(batch) and hasattr(batch, "select")):
         return batch
     if hasattr(batch, "__arrow_c_stream__"):
@@ -190,8 +190,8 @@ def _table(batch: Any) -> Any:
         except ARROW_FAULTS:
             pass
     raise InvalidData(
-        "every batch must be a table with named columns: a data frame of pandas or polars, "
-        f"or a table or record batch of Arrow; one is {type(batch).__name__}."
+        "every batch must be a table with named columns: a pandas or polars data frame, or "
+        f"an Arrow table or record batch; one is of type {type(batch).__name__}."
     )
 
 
@@ -204,7 +204,7 @@ def _rows(table: Any, start: int, count: int) -> Any:
 
 
 def _joined(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Combine frames; a column with several types keeps its values unchanged."""
+    """Concatenate data frames without converting values in columns of mixed types."""
     kinds = [{frame[name].dtype for frame in frames} for name in frames[0].columns]
     pairs = zip(frames[0].columns, kinds, strict=True)
     mixed = {name: object for name, found in pairs if len(found) > 1}

@@ -1,8 +1,8 @@
 """Comparison of a table with its schema, for the data holder only.
 
-A fit does not report what it clamps or does not recognise, because that would reveal
-something about the records. Here they are counted, and undeclared values named: what comes
-out is not private.
+A fit does not report clamped or undeclared values, because that would reveal information
+about the records. This module counts such values and lists undeclared ones. Its output is
+confidential.
 """
 
 from collections import Counter
@@ -22,23 +22,23 @@ from confide.data.tables.files import as_frame, open_table, walk
 from confide.errors import InvalidData, closest
 
 RANGE = "its range"
-"""Part of a number's declaration that matches nothing if all values lie outside."""
+"""Entry of `Finding.unmatched` if all values of a number lie outside its range."""
 MOST_NAMED = 20
-"""Number of undeclared values that are named, the most frequent ones."""
+"""Largest number of undeclared values that are listed, in order of frequency."""
 MOST_KEPT = 2**16
-"""Number of values that are counted; beyond it the rarest are dropped."""
+"""Largest number of distinct undeclared values that are counted; the rarest are dropped."""
 
 
 @dataclass(frozen=True, slots=True)
 class Undeclared:
-    """An undeclared value of a table, and the declared one most similar to it.
+    """An undeclared value of a table, and the most similar declared value.
 
     Parameters
     ----------
     value : str
-        The value.
+        The undeclared value.
     rows : int
-        Number of rows with it.
+        Number of rows with this value.
     nearest : str or None
         The most similar declared value, if there is one.
 
@@ -55,7 +55,7 @@ class Undeclared:
 
     @property
     def difference(self) -> str:
-        """How the two differ, if they differ only in blanks or case."""
+        """The difference between the values, if it is only in blanks or case."""
         if self.nearest is None:
             return ""
         if self.value.strip() == self.nearest.strip():
@@ -66,14 +66,14 @@ class Undeclared:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Findings for one column: counts of rows, and how a fit treats them.
+    """Numbers of rows that do not agree with the declaration of a column.
 
     Parameters
     ----------
     column : str
         Name of the column.
     kind : str
-        Kind of the column, such as "number".
+        The kind of the column, such as "number".
     missing : int, default=0
         Number of rows with a missing value.
     unreadable : int, default=0
@@ -87,7 +87,8 @@ class Finding:
     refused : bool, default=False
         Whether a fit would reject the table because of this column.
     unmatched : tuple of str, default=()
-        Declared labels, levels or ranges that no value matches.
+        Declared labels that do not occur, all levels if none of them occurs, or "its range"
+        if no value lies within the range.
 
     Examples
     --------
@@ -108,14 +109,14 @@ class Finding:
 
     @property
     def fine(self) -> bool:
-        """Whether every value is as declared."""
+        """Whether all values agree with the declaration."""
         faults = self.missing or self.unreadable or self.outside or self.undeclared
         return not faults and not self.unmatched
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Comparison of a table with its schema: not private, and not to be published.
+    """Comparison of a table with its schema, which is confidential.
 
     Parameters
     ----------
@@ -126,9 +127,9 @@ class Comparison:
     extra : tuple of str
         Columns that the schema does not declare.
     findings : tuple of Finding
-        Findings for each column.
+        Findings for each declared column of the table.
     separator : str, optional
-        Suspicious sign in the name of the only column.
+        Character in the name of the only column that may be an unrecognised separator.
 
     Examples
     --------
@@ -155,15 +156,15 @@ class Comparison:
 
     @property
     def separator_name(self) -> str | None:
-        """What the suspicious sign is called."""
+        """Name of the character that may be an unrecognised separator."""
         return None if self.separator is None else name_of_sign(self.separator)
 
 
 def compare_table(schema: Schema, source: str | Path) -> Comparison:
     r"""Count the values of a table that do not agree with its schema.
 
-    This reads private values, spends nothing and guarantees nothing: the result is for the
-    data holder only.
+    The result is computed without noise, is not charged to a privacy budget, and has no
+    privacy guarantee. It is for the data holder only.
 
     Parameters
     ----------
@@ -175,7 +176,7 @@ def compare_table(schema: Schema, source: str | Path) -> Comparison:
     Returns
     -------
     Comparison
-        Counts for each column.
+        Counts for every column.
 
     Examples
     --------
@@ -213,22 +214,23 @@ def compare_table(schema: Schema, source: str | Path) -> Comparison:
 
 
 def separator_in(held: Sequence[str]) -> str | None:
-    """Return what may separate the fields of a table that seems to have one column."""
+    """Return the likely separator of a table that seems to have a single column."""
     if len(held) != 1:
         return None
     return next((sign for sign in "|;,:\t " if sign in held[0]), None)
 
 
 def name_of_sign(sign: str) -> str:
-    """Return what a sign is called where it cannot be seen, and else the sign in quotes."""
+    """Return the name of an invisible character, or any other character in quotes."""
     return {"\t": "a tab", " ": "a blank"}.get(sign, repr(sign))
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Counts of one column; ``strange`` counts every undeclared value by itself.
+    """Counts for one column.
 
-    ``known`` are the values that are there, ``met`` the levels that occur.
+    ``known`` is the number of values that are not missing, ``met`` is the set of levels
+    that occur, and ``strange`` counts every undeclared value separately.
     """
 
     known: int = 0
@@ -255,14 +257,14 @@ class Tally:
 
 
 def _as_text(parts: Sequence[Part]) -> Schema:
-    """Declare columns so that no value is rejected; without levels they are text."""
+    """Return a schema under which columns are read as text, without rejecting values."""
     columns = tuple(Category(part.name, part.levels or ("\0 ",)) for part in parts)
     unused = Target("\0".join(column.name for column in columns) + "\0", bound=1)
     return Schema(columns, unused)
 
 
 def _finding(part: Part, tally: Tally) -> Finding:
-    """Describe how a fit treats a column, from its counts."""
+    """Return the findings for a column from its counts."""
     return Finding(
         part.name,
         part.kind,
@@ -280,19 +282,19 @@ def _finding(part: Part, tally: Tally) -> Finding:
 
 
 def _unmatched(part: Part, tally: Tally) -> tuple[str, ...]:
-    """Describe what in a declaration matches no value: labels, all levels, or the range."""
+    """Return the parts of a declaration that no value matches."""
     if not tally.known:
         return ()
     if part.levels:
         absent = tuple(str(level) for level in part.levels if level not in tally.met)
-        # one label that never occurs is a mistake, one of many levels is not
+        # A label that does not occur is probably a mistake; a single level may be rare.
         return absent if part.kind == Target.kind or not tally.met else ()
     inside = tally.known - tally.unreadable - tally.outside
     return () if inside or tally.unreadable else (RANGE,)
 
 
 def _tally(part: Part, values: pd.Series) -> Tally:
-    """Count values in some rows of a column that differ from the declaration."""
+    """Count the values in a block of a column that do not agree with the declaration."""
     distinct, rows = _distinct(part, values)
     faults = part.faults(distinct)
     names, times = distinct[faults.undeclared].tolist(), rows[faults.undeclared].tolist()
@@ -310,7 +312,7 @@ def _tally(part: Part, values: pd.Series) -> Tally:
 
 
 def _distinct(part: Part, values: pd.Series) -> tuple[Any, AnyArray]:
-    """Return distinct values and how often each occurs; of mere numbers all of them."""
+    """Return distinct values and their counts; numeric values are not combined."""
     if part.dtype is float and values.dtype.kind in "iuf":
         known = pd.Index(values.dropna())
         return known, np.ones(len(known), dtype=np.int64)
@@ -319,7 +321,7 @@ def _distinct(part: Part, values: pd.Series) -> tuple[Any, AnyArray]:
 
 
 def _counts(values: pd.Series, name: str) -> pd.Series:
-    """Return how often every distinct value occurs, the most frequent first."""
+    """Return the counts of distinct values, in decreasing order."""
     try:
         counts = values.value_counts()
     except TypeError:

@@ -1,7 +1,7 @@
-"""Delimited text (CSV): its header line, and the columns that a schema declares.
+"""Reader for delimited text files (CSV).
 
-With a schema every column is read by its declared kind, never by what the file seems to
-hold: the meaning of a row does not depend on other rows.
+With a schema, the type of a column is determined by its declaration and not inferred from
+the file. The meaning of a row therefore does not depend on other rows.
 """
 
 import bz2
@@ -44,7 +44,7 @@ MARK = b"\xef\xbb\xbf"
 
 
 def _among(signs: str) -> AnyArray:
-    """Return for every byte whether it is one of these."""
+    """Return a table that marks the given characters among the 256 byte values."""
     return np.isin(np.arange(256), list(signs.encode()))
 
 
@@ -52,10 +52,10 @@ LINE_ENDS = _among("\r\n")
 
 
 def check_quotes(stream: IO[bytes], separator: str) -> bool:
-    """Reject quotes that are not well formed; tell whether a field begins with a space.
+    """Reject malformed quotes; return whether any field begins with a space.
 
-    A line that begins with a tab is refused too, unless tabs separate fields: the parser
-    of pandas drops it where one of its buffers happens to end.
+    Lines that begin with a tab are rejected as well, unless tabs separate fields, because
+    the pandas parser drops such a tab if it follows the end of an internal buffer.
     """
     ends = _among(f"{separator}\r\n")
     around = _among(f'{separator}\r\n"')
@@ -91,10 +91,10 @@ def check_quotes(stream: IO[bytes], separator: str) -> bool:
 
 
 def _windows(stream: IO[bytes]) -> Iterator[tuple[bytes, int, int, int]]:
-    """Yield bytes with their context and their position in the file.
+    """Yield windows of bytes, each with a start, a stop and its offset in the file.
 
-    Those to look at go from start to stop. Before them there is a byte that is no space,
-    and after them one byte more.
+    The bytes to examine are those from start to stop. The window also contains the last
+    preceding byte that is not a space, and one following byte.
     """
     tail, start = b"\n", 1
     piece = stream.read(CHUNK_BYTES)
@@ -111,7 +111,7 @@ def _windows(stream: IO[bytes]) -> Iterator[tuple[bytes, int, int, int]]:
 
 
 def _before(text: AnyArray, places: AnyArray) -> AnyArray:
-    """Return for every place the last byte before it that is no space."""
+    """Return for every position the last preceding byte that is not a space."""
     found = text[places - 1]
     if not (found == SPACE).any():
         return found
@@ -120,7 +120,7 @@ def _before(text: AnyArray, places: AnyArray) -> AnyArray:
 
 
 def _line(stream: IO[bytes], place: int) -> int:
-    """Return the number of the line in which a byte stands."""
+    """Return the number of the line that contains a byte, given its offset."""
     stream.seek(0)
     line = 1
     while place > 0 and (piece := stream.read(min(CHUNK_BYTES, place))):
@@ -130,9 +130,9 @@ def _line(stream: IO[bytes], place: int) -> int:
 
 def _open_quote(line: int) -> InvalidData:
     return InvalidData(
-        "every quote must open or close a whole field, or be doubled inside of one; line "
+        "every quote must open or close a field, or be doubled inside a field; line "
         f"{line} has one that does not, or that is never closed. Correct that line, or "
-        "write the table again with a program that quotes fields."
+        "write the table again with a program that quotes fields correctly."
     )
 
 
@@ -149,16 +149,16 @@ PIECE_ROWS = 2**16
 MISSING = frozenset(
     ("", "#N/A", "#NA", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null")
 )
-"""Text that stands for a missing value, unless it is a declared level."""
+"""Text that represents a missing value, unless it is a declared level."""
 PARQUET = (".parquet", ".pq")
 PACKED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _CANNOT_UNPACK = (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile)
 
 
 def read_header(path: Path) -> tuple[list[str], str]:
-    """Return the column names of a CSV file and its separator, from the first line only.
+    """Return the column names and the separator of a CSV file, from its first line.
 
-    The separator is the one among comma, semicolon and tab that gives most columns.
+    The separator is the comma, semicolon or tab that gives the largest number of columns.
     """
     with translate_read_errors_locked(path):
         with _opened(path) as stream:
@@ -169,7 +169,7 @@ def read_header(path: Path) -> tuple[list[str], str]:
         if text.count('"') % 2:
             raise InvalidData(
                 f"the first line of {path} must hold all column names, but a quote in it "
-                "is not closed. Write names without line breaks, and each quote twice."
+                "is not closed. Write names without line breaks, and double each quote."
             )
         try:
             splits = [
@@ -187,9 +187,10 @@ def read_header(path: Path) -> tuple[list[str], str]:
 def read_delimited(
     path: Path, schema: Schema | None, *, target: bool, numbers: Sequence[str] = ()
 ) -> pd.DataFrame:
-    """Read a CSV file; with a schema only what it declares, as it declares it.
+    """Read a CSV file.
 
-    Without one the columns that are listed are read as numbers, others as pandas does.
+    With a schema, only declared columns are read, in their declared types. Without a
+    schema, the columns in ``numbers`` are read as numbers, and pandas infers other types.
     """
     text = DelimitedText.of(path, schema, target=target, numbers=numbers)
     return text.declared(text.whole())
@@ -203,7 +204,7 @@ def read_pieces(
     rows: int,
     numbers: Sequence[str] = (),
 ) -> Iterator[pd.DataFrame]:
-    """Yield the table of `read_delimited` in pieces of a number of rows; at least one."""
+    """Yield the table of `read_delimited` in blocks of ``rows`` rows, at least one."""
     text = DelimitedText.of(path, schema, target=target, numbers=numbers)
     with text.pieces(rows) as pieces:
         frame = text.next_of(pieces)
@@ -216,10 +217,10 @@ def read_pieces(
 
 @dataclass(frozen=True, slots=True)
 class DelimitedText:
-    """A file of text, and the type that every column of it is read as.
+    """A delimited text file, with the types in which its columns are read.
 
-    Types come from what is declared, never from what the file seems to hold: ``numbers``
-    are doubles, and everything else that a schema declares is text.
+    Types are determined by declarations and not inferred from the file: the columns in
+    ``numbers`` are doubles, and all other columns of a schema are text.
     """
 
     path: Path
@@ -238,7 +239,8 @@ class DelimitedText:
             padded = check_quotes(_limited(stream, path), separator)
         settings: dict[str, Any] = {"sep": separator, "index_col": False}
         if schema is None:
-            # All rows have one type: else a word makes text of the numbers near it alone.
+            # low_memory infers types by chunks, so that a word in a column of numbers would
+            # turn only the numbers in its chunk into text.
             settings |= {"skipinitialspace": True, "low_memory": False}
             if len({*names}) == len(names):
                 settings |= {"header": 0, "names": names}
@@ -256,10 +258,10 @@ class DelimitedText:
         return cls(path, schema, tuple(wanted), tuple(numbers), settings)
 
     def whole(self) -> pd.DataFrame:
-        """Return the table, every column in its type.
+        """Return the whole table, with every column in its type.
 
-        pandas is fastest when it may guess types. A column that it reads as another type,
-        even in some rows only, is read again.
+        pandas is fastest when it infers types. Columns for which it infers another type, if
+        only in some rows, are read again.
         """
         frame: pd.DataFrame = self._numeric(lambda: self._read(self._guessed))
         if self.schema is None:
@@ -275,17 +277,17 @@ class DelimitedText:
         return frame.assign(**{name: again[name] for name in wrong})
 
     def pieces(self, rows: int) -> Any:
-        """Return a reader of the table in pieces."""
+        """Return a pandas reader that iterates over blocks of rows."""
         texts = {} if self.schema is None else dict.fromkeys(self.wanted, str)
         types = {**texts, **dict.fromkeys(self.numbers, float)}
         return self._numeric(lambda: self._read(types, chunksize=rows))
 
     def next_of(self, pieces: Any) -> pd.DataFrame | None:
-        """Return the next piece, None after the last."""
+        """Return the next block, or None after the last one."""
         return self._numeric(lambda: next(pieces, None))
 
     def declared(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Convert text to levels and missing values; other text is unchanged."""
+        """Convert text to levels and missing values; leave other text unchanged."""
         if self.schema is None:
             return frame
         texts = [name for name in self.wanted if name not in self.numbers]
@@ -297,7 +299,7 @@ class DelimitedText:
 
     @property
     def _guessed(self) -> dict[str, Any]:
-        """The types for the first reading."""
+        """The types for the first attempt to read the file."""
         return {} if self.schema is not None else dict.fromkeys(self.numbers, float)
 
     def _read(
@@ -313,7 +315,7 @@ class DelimitedText:
         return pd.read_csv(self.path, dtype=types, chunksize=chunksize, **settings)
 
     def _numeric(self, read: Callable[[], Any]) -> Any:
-        """Return the table; name a column that should hold numbers and does not."""
+        """Return the table; raise an error that names any column that is not numeric."""
         with translate_read_errors_locked(self.path):
             try:
                 return read()
@@ -327,7 +329,7 @@ class DelimitedText:
             raise not_a_number(wrong[0]) if wrong else _no_table(self.path)
 
     def _not_numbers(self) -> list[str]:
-        """Return the columns that should hold numbers and do not."""
+        """Return the columns that should be numeric but are not."""
         wrong: set[str] = set()
         texts = dict.fromkeys(self.numbers, str)
         with self._read(texts, chunksize=PIECE_ROWS) as pieces:
@@ -368,19 +370,19 @@ def _opened(path: Path) -> Any:
 
 
 def _is_exact(column: pd.Series) -> bool:
-    """Whether numbers are the same read as whole numbers and as doubles."""
+    """Whether a numeric column has the same values when it is read as doubles."""
     return column.dtype.kind in "iuf" and bool(column.abs().max() < BEYOND_DOUBLES)
 
 
 def _is_text(column: pd.Series) -> bool:
-    """Whether a column holds text alone: one of objects may hold truth values as well."""
+    """Whether a column contains only text; object columns may also contain Booleans."""
     if isinstance(column.dtype, pd.StringDtype):
         return True
     return column.dtype == object and infer_dtype(column, skipna=True) == "string"
 
 
 def _distinct_names(names: list[str]) -> list[str]:
-    """Rename repeated, undeclared columns, so that nothing else is renamed."""
+    """Replace empty and repeated names by unique ones, so that pandas renames nothing."""
     times = Counter(names)
     return [
         name if name and times[name] == 1 else f"\0{place}"
@@ -393,9 +395,9 @@ _explaining = threading.RLock()
 
 @contextmanager
 def translate_read_errors_locked(path: Path) -> Iterator[None]:
-    """Replace errors of reading a file by messages without values.
+    """Replace errors and warnings from reading a file by messages without values.
 
-    One thread at a time: warnings are turned into errors for all threads.
+    Only one thread at a time may be inside, because warning filters affect all threads.
     """
     try:
         with _explaining, warnings.catch_warnings():
@@ -409,14 +411,14 @@ def translate_read_errors_locked(path: Path) -> Iterator[None]:
 
 @contextmanager
 def translate_read_errors(path: Path) -> Iterator[None]:
-    """Replace errors of reading by messages without values; safe in several threads."""
+    """Replace errors from reading a file by messages without values; thread-safe."""
     try:
         yield
     except (InvalidData, InvalidParameter):
         raise
     except _CANNOT_UNPACK:
         raise InvalidData(
-            f"{path} must be compressed as its name says; it is not."
+            f"{path} must be compressed in the format that its name implies; it is not."
         ) from None
     except OSError as error:
         reason = f"{path} ({error.strerror or type(error).__name__})"
@@ -431,7 +433,7 @@ def _no_table(path: Path) -> InvalidData:
     if path.suffix.lower() in PARQUET:
         return InvalidData(
             f"{path} must be a complete Parquet file, with columns of the same types as "
-            "in other files of the table; it is not. Write it again."
+            "in the other files of the table; it is not. Write it again."
         )
     return InvalidData(
         f"{path} must be a table: a line of column names, then lines with the same "
@@ -441,14 +443,14 @@ def _no_table(path: Path) -> InvalidData:
 
 
 def _denoted(column: pd.Series, levels: frozenset[Any]) -> pd.Series:
-    """Return text as the levels that it denotes; other text is unchanged."""
+    """Replace text by the levels that it represents; leave other text unchanged."""
     by_text = {str(level).lower(): level for level in levels if isinstance(level, bool)}
     by_number = {float(level): level for level in levels if not isinstance(level, str)}
 
     def meaning(text: str) -> Any:
         if text in levels:
             return text
-        # blanks at the end of a field mean as little as those at its beginning
+        # Trailing blanks are ignored, like leading ones.
         text = text.rstrip(" ")
         if text in levels:
             return text

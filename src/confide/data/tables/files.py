@@ -1,4 +1,4 @@
-"""Tables in files, one or many: Parquet by row groups, delimited text by files."""
+"""Tables in one or more files, read in parts: Parquet row groups or whole text files."""
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -42,7 +42,7 @@ T = TypeVar("T")
 def walk(
     sources: Sequence[Source], work: Callable[[Any], T], about: int | None
 ) -> Iterator[T]:
-    """Yield the results of all pieces in order, while threads work ahead.
+    """Apply ``work`` to all blocks of all parts in threads; yield the results in order.
 
     ``about`` is the expected number of rows, for progress displays.
     """
@@ -63,7 +63,7 @@ def walk(
 
 
 def as_frame(piece: Any) -> pd.DataFrame:
-    """Return a piece of a table as a data frame, in the types of a file read whole."""
+    """Return a block as a data frame, with the types that reading a whole file gives."""
     if isinstance(piece, pd.DataFrame):
         return piece
     try:
@@ -74,18 +74,18 @@ def as_frame(piece: Any) -> pd.DataFrame:
 
 
 PIECE_ROWS = 2**16
-"""Rows per piece: with fewer, threads wait for each other more than they work."""
+"""Rows per block; with fewer rows, threads spend most of their time waiting."""
 TEXT_ROWS = 2**16
 STREAM_THRESHOLD_BYTES = 2**28
-"""Size in bytes from which a file is read in pieces."""
+"""Smallest size in bytes for which a file is read in blocks."""
 UNPACKED_RATIO = 4
-"""Typical expansion factor of compressed text."""
+"""Typical ratio of the sizes of decompressed and compressed text."""
 LOOKED_AT = 2**16
 
 
 @dataclass(frozen=True, slots=True)
 class FileFingerprint:
-    """A file as it was when a fit began: all sweeps must see the same rows."""
+    """Size and modification time of a file, to detect changes during a fit."""
 
     path: Path
     size: int
@@ -93,13 +93,13 @@ class FileFingerprint:
 
     @classmethod
     def of(cls, path: Path) -> "FileFingerprint":
-        """Look at a file."""
+        """Return the current fingerprint of a file."""
         with translate_read_errors(path):
             found = path.stat()
         return cls(path, found.st_size, found.st_mtime_ns)
 
     def check(self) -> None:
-        """Reject a file that has changed."""
+        """Raise an error if the file has changed."""
         if FileFingerprint.of(self.path) != self:
             raise ConfideError(
                 f"{self.path} must not change while a model is fitted, but it did. Fit "
@@ -109,7 +109,7 @@ class FileFingerprint:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class RowGroup:
-    """Some consecutive rows of a Parquet file."""
+    """A row group of a Parquet file."""
 
     fragment: Any
     arrow_schema: Any
@@ -117,7 +117,7 @@ class RowGroup:
     stamp: FileFingerprint
 
     def read(self) -> Iterator[Any]:
-        """Yield Arrow's batches."""
+        """Yield Arrow record batches."""
         from pyarrow.dataset import ParquetFragmentScanOptions
 
         found = False
@@ -139,7 +139,7 @@ class RowGroup:
             yield self.whole()
 
     def whole(self) -> Any:
-        """Return one Arrow table."""
+        """Return all rows as one Arrow table."""
         self.stamp.check()
         with translate_read_errors(Path(self.fragment.path)):
             return self.fragment.to_table(
@@ -149,9 +149,10 @@ class RowGroup:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class TextFile:
-    """A file of delimited text; without a schema some of its columns hold numbers.
+    """A delimited text file, read as one part of a table.
 
-    ``parsed`` keeps what was parsed for the next sweep.
+    Without a schema, the columns in ``numbers`` are read as numbers. ``parsed`` caches
+    parsed blocks for later passes over the table.
     """
 
     schema: Schema | None
@@ -176,7 +177,7 @@ class TextFile:
 
     @property
     def _types(self) -> tuple[Any, ...]:
-        """What the meaning of the text depends on: columns, their types and levels."""
+        """Cache key for the interpretation of the text: columns, types and levels."""
         if self.schema is None:
             return self.numbers
         declared = self.schema.parts.items()
@@ -184,7 +185,7 @@ class TextFile:
         return self.target, *kinds
 
     def whole(self) -> Any:
-        """Return one data frame: without a schema, a column must have one type in it."""
+        """Return all rows as one data frame, in which every column has one type."""
         self.stamp.check()
         return read_delimited(
             self.stamp.path, self.schema, target=self.target, numbers=self.numbers
@@ -193,11 +194,12 @@ class TextFile:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class FileTable:
-    """A table in files, to be read piece by piece; use `open_table` to make one.
+    """A table in files, which is read in blocks; use `open_table` to create one.
 
-    ``cluster`` is a Dask client whose workers read the files and hold their rows; None
-    streams them through this process. ``numbers`` are the columns of text that hold
-    numbers where no schema says so. Of a ``division`` some rows are read.
+    ``cluster`` is a Dask client whose workers read the files and hold their rows. If it is
+    None, this process reads the files in every pass over the table. ``numbers`` are the
+    columns of text files that are read as numbers if there is no schema. With a
+    ``division``, only the rows that it selects are read.
     """
 
     names: tuple[str, ...]
@@ -210,14 +212,14 @@ class FileTable:
     division: Division | None = None
 
     def keep_parsed(self) -> "FileTable":
-        """Return the table for several sweeps: text that is read here is parsed once."""
+        """Return the table with a cache, so that text is parsed only in the first pass."""
         if self._dataset is not None or self.cluster is not None:
             return self
         return replace(self, parsed=self.parsed or ParsedText())
 
     @property
     def width(self) -> int:
-        """How many columns there are."""
+        """Number of columns."""
         return len(self.names)
 
     def sources(
@@ -227,9 +229,9 @@ class FileTable:
         target: bool = True,
         only: str | Sequence[str] | None = None,
     ) -> tuple[Source, ...]:
-        """Return the parts, with the columns that a schema declares, some, or all.
+        """Return the parts of the table, with declared, selected or all columns.
 
-        Text is read with all its columns where there is no schema.
+        Parts of text files have all columns if there is no schema.
         """
         return divided(self._whole_parts(schema, target, only), self.division)
 
@@ -266,11 +268,12 @@ def open_table(source: str | Path, *, cluster: Any = None) -> FileTable:
     Parameters
     ----------
     source : str or Path
-        A Parquet or CSV file, a folder of them, or a pattern such as "visits/*.parquet".
-        Several files must all have the same columns.
+        A Parquet or CSV file, a folder of such files, or a pattern such as
+        "visits/*.parquet". All files must have the same columns.
     cluster : distributed.Client, optional
-        Its workers, which must see the same files, read them once and hold their rows. By
-        default the files are read from beginning to end in every sweep, in pieces.
+        Dask client whose workers read the files once and hold their rows. The workers need
+        access to the same files. By default, this process reads the files in blocks in
+        every pass over the table.
 
     Returns
     -------
@@ -280,7 +283,7 @@ def open_table(source: str | Path, *, cluster: Any = None) -> FileTable:
     Raises
     ------
     InvalidParameter
-        There is no such file, or it is of an unknown kind.
+        There is no such file, or its format is unknown.
 
     Examples
     --------
@@ -296,9 +299,9 @@ def open_table(source: str | Path, *, cluster: Any = None) -> FileTable:
     if len(kinds) > 1:
         raise InvalidParameter(
             "table",
-            "files of one kind",
+            "files of one format",
             "Parquet and text",
-            "Choose one kind by a pattern, such as 'visits/*.parquet'.",
+            "Select one format by a pattern, such as 'visits/*.parquet'.",
         )
     if kinds == {False}:
         return _text_table(paths, cluster)
@@ -316,17 +319,17 @@ def open_table(source: str | Path, *, cluster: Any = None) -> FileTable:
 
 
 def is_in_parts(source: Any) -> bool:
-    """Say whether a table has several files, or is too large to read as a whole.
+    """Return whether a table consists of several files or is too large to read at once.
 
     Parameters
     ----------
     source : object
-        What was passed as a table.
+        The table, in any supported form.
 
     Returns
     -------
     bool
-        Whether it is read in parts.
+        Whether the table is read in parts.
 
     Examples
     --------
@@ -356,7 +359,7 @@ def read_files(source: str | Path, schema: Schema | None) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        All rows.
+        The rows of all files.
 
     Examples
     --------
@@ -375,14 +378,14 @@ def read_files(source: str | Path, schema: Schema | None) -> pd.DataFrame:
 
 
 def _text_categories(schema: Schema, arrow_schema: Any) -> list[str]:
-    """Return the categories that a file holds as text: they are read as codes."""
+    """Return the categories that are text in a file and are therefore read as codes."""
     names = [column.name for column in schema.columns if column.coded]
     held = [name for name in (*names, schema.target.column) if name in arrow_schema.names]
     return [name for name in held if str(arrow_schema.field(name).type) == "string"]
 
 
 def column_names(source: str | Path) -> list[str]:
-    """Return the names of the columns, from the first file and without a value."""
+    """Return the column names from the metadata or first line of the first file."""
     paths = _expanded(source)
     if not is_parquet(paths[0]):
         return read_header(paths[0])[0]
@@ -391,7 +394,7 @@ def column_names(source: str | Path) -> list[str]:
 
 
 def name_of(source: str | Path) -> str:
-    """Return what a table may be called: like its file, or the folder of its files."""
+    """Return a default name for a table: that of its file or folder, without suffix."""
     path = Path(source)
     while has_magic(path.name):
         path = path.parent
@@ -404,7 +407,7 @@ def _folder(source: str | Path) -> Path | None:
 
 
 def _expanded(source: str | Path) -> list[Path]:
-    """Return the files of a name, a folder or a pattern, in order."""
+    """Return the sorted files of a path, folder or pattern."""
     folder = _folder(source)
     if folder is not None:
         found = [path for path in sorted(folder.rglob("*")) if _is_shown(path, folder)]
@@ -416,8 +419,8 @@ def _expanded(source: str | Path) -> list[Path]:
     if not found:
         raise InvalidParameter(
             "table",
-            "one file or more",
-            f"{source}, which holds none",
+            "at least one file",
+            f"{source}, which contains none",
             "Files whose names begin with a dot or an underscore are ignored.",
         )
     return found
@@ -441,13 +444,13 @@ def _text_table(paths: Sequence[Path], cluster: Any) -> FileTable:
 def _refuse_other_columns(differ: set[str]) -> None:
     found = f"some lack {sorted(differ)}" if differ else "their order or separator differs"
     raise InvalidData(
-        f"all files of a table must hold the same columns; {found}. Make their columns "
-        "the same, or fit on those that agree."
+        f"all files of a table must hold the same columns; {found}. Make the columns "
+        "equal, or fit on the files that agree."
     )
 
 
 def _about_rows(path: Path) -> int:
-    """Guess how many lines a file of text has from its first lines and its size."""
+    """Estimate the number of lines of a text file from its first lines and its size."""
     packed = path.suffix.lower() in PACKED
     with (
         translate_read_errors_locked(path),

@@ -1,8 +1,8 @@
-"""Text that is parsed once: its pieces, in a temporary file without a name.
+"""Cache of parsed text in an unnamed temporary file.
 
-Parsing takes ten times as long as all else that a sweep does to a row of text. The file is
-removed from its folder before anything is written to it, so that nothing is left when the
-process ends, however it ends.
+Parsing takes ten times as long as all other work on a row of text in a pass over the table.
+The file is removed from its folder before anything is written to it, so that no data remain
+on the disk however the process ends.
 """
 
 import mmap
@@ -18,20 +18,20 @@ from typing import IO, Any
 from confide.errors import PrivacyLeak
 
 FREE_SHARE, FREE_BYTES = 10, 2**30
-"""Bytes that stay free on the disk, in addition to a tenth of it."""
+"""At least a tenth of the disk, and at least 1 GiB, is left free."""
 ALIGNMENT = 64
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Position of a piece in the file: its first byte, and the lengths of its buffers."""
+    """Position of a block in the file: its first byte and the sizes of its buffers."""
 
     start: int
     sizes: tuple[int, ...]
 
     @property
     def offsets(self) -> list[int]:
-        """Where every buffer begins, and where the last one ends."""
+        """Offset of the beginning of every buffer, and of the end of the last one."""
         found = [0]
         for size in self.sizes:
             found.append(found[-1] + _rounded(size, ALIGNMENT))
@@ -39,12 +39,12 @@ class _Place:
 
     @property
     def length(self) -> int:
-        """How many bytes there are, to the end of a page."""
+        """Number of bytes, rounded up to whole pages."""
         return _rounded(self.offsets[-1], mmap.ALLOCATIONGRANULARITY)
 
 
 class ParsedText:
-    """Pieces of parsed files, kept for later sweeps where the disk has room."""
+    """Parsed blocks of files, cached for later passes as long as the disk has space."""
 
     def __init__(self) -> None:
         self._file: IO[bytes] | None = None
@@ -54,7 +54,7 @@ class ParsedText:
         self._kept: dict[Hashable, list[_Place]] = {}
 
     def pieces(self, key: Hashable, parse: Iterable[Any]) -> Iterator[Any]:
-        """Yield the pieces of a file: as they were kept, or else by parsing it."""
+        """Yield the blocks of a file, from the cache if possible, else by parsing."""
         kept = self._kept.get(key)
         if kept is not None:
             yield from map(self._read, kept)
@@ -68,7 +68,7 @@ class ParsedText:
             self._kept[key] = written
 
     def _write(self, piece: Any, written: list[_Place]) -> None:
-        """Append a piece; where the disk has no room, give up for good."""
+        """Append a block; stop caching permanently if the disk has no space."""
         arrays: list[pickle.PickleBuffer] = []
         head = pickle.dumps(piece, protocol=5, buffer_callback=arrays.append)
         buffers = [memoryview(head), *(array.raw() for array in arrays)]
@@ -82,7 +82,7 @@ class ParsedText:
             written.append(place)
 
     def _reserve(self, sizes: tuple[int, ...]) -> tuple[int, _Place]:
-        """Return the file, and a place at its end."""
+        """Reserve space at the end of the file; return its descriptor and the position."""
         with self._lock:
             if self._file is None:
                 self._file = tempfile.TemporaryFile("w+b", buffering=0)  # noqa: SIM115
@@ -97,7 +97,7 @@ class ParsedText:
         return file, place
 
     def _read(self, place: _Place) -> Any:
-        """Return a piece whose arrays are views of the file."""
+        """Return a block whose arrays are views of the memory-mapped file."""
         assert self._file is not None, "kept pieces have a file"  # noqa: S101
         mapped = mmap.mmap(
             self._file.fileno(),
@@ -124,7 +124,7 @@ def _rounded(size: int, unit: int) -> int:
 
 
 def _write_at(file: int, buffer: memoryview, start: int) -> None:
-    """Write all of a buffer, which may take several calls."""
+    """Write a whole buffer, with several system calls if necessary."""
     while buffer.nbytes:
         written = os.pwrite(file, buffer, start)
         buffer, start = buffer[written:], start + written

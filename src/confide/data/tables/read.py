@@ -1,4 +1,4 @@
-"""Tables from anywhere: CSV and Parquet files, pandas, polars and Arrow."""
+"""Tables from CSV and Parquet files, pandas, polars and Arrow."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -32,16 +32,16 @@ def read_table(
     Parameters
     ----------
     source : str, Path, DataFrame or other table
-        A file (CSV separated by comma, semicolon or tab, possibly compressed as .gz, .bz2
-        or .xz; or Parquet), a pandas DataFrame, which is returned unchanged, or any other
-        table that supports Arrow's stream or the dataframe interchange protocol, such as
-        polars'.
+        A file, a pandas DataFrame, which is returned unchanged, or any other table that
+        supports the Arrow stream or dataframe interchange protocol, such as a polars data
+        frame. Files are Parquet or CSV, separated by comma, semicolon or tab, and possibly
+        compressed as .gz, .bz2 or .xz.
     schema : Schema, optional
-        Read only the columns that it declares, in the types that it declares.
+        Schema whose columns are read, in their declared types.
     target : bool, default=True
-        Whether the target is among them; False for predictions.
+        Whether the target column is required; use False for predictions.
     numbers : sequence of str, default=()
-        Without a schema, columns of text that contain only numbers.
+        Columns of a CSV file that are read as numbers if there is no schema.
 
     Returns
     -------
@@ -52,9 +52,9 @@ def read_table(
     ------
     InvalidData
         The source is not a table, or a column does not agree with the schema. The message
-        names the column, never a value.
+        names the column but never shows a value.
     InvalidParameter
-        The file cannot be read, or is of an unknown kind.
+        The file cannot be read, or its format is unknown.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def read_table(
 
 
 def local_path(source: str | Path) -> Path:
-    """Return the path of a local file; addresses of other machines are rejected.
+    """Return the path of a local file; reject URLs.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def local_path(source: str | Path) -> Path:
     Raises
     ------
     InvalidParameter
-        The text is the address of another machine, such as "s3://bucket/table.csv".
+        The text is a URL, such as "s3://bucket/table.csv".
 
     Examples
     --------
@@ -108,7 +108,7 @@ def local_path(source: str | Path) -> Path:
     if "://" in str(source):
         raise InvalidParameter(
             "table",
-            "a file that this machine reads by its path",
+            "the path of a local file",
             str(source),
             "Copy it to a local disk, or pass a Dask collection, for example from "
             "dask.dataframe.read_parquet.",
@@ -117,7 +117,7 @@ def local_path(source: str | Path) -> Path:
 
 
 def is_parquet(path: Path) -> bool:
-    """Tell a Parquet file from delimited text by its name, and refuse other kinds."""
+    """Return whether a file name is that of a Parquet file; reject unknown formats."""
     if path.suffix.lower() in PARQUET:
         return True
     inner = path.with_suffix("") if path.suffix.lower() in PACKED else path
@@ -129,7 +129,7 @@ def is_parquet(path: Path) -> bool:
 
 
 def parquet_names(path: Path) -> list[str]:
-    """Return the column names of a Parquet file from its schema, without a value."""
+    """Return the column names of a Parquet file from its metadata."""
     arrow = _parquet()
     check_regular(path, "table")
     with translate_read_errors_locked(path):
@@ -149,7 +149,7 @@ def _read_parquet(path: Path, schema: Schema | None, *, target: bool) -> pd.Data
 
 
 def arrow_dataset(paths: list[Path], folder: Path | None) -> Any:
-    """Open Parquet files as one dataset; of a folder also what the names of folders say."""
+    """Open Parquet files as one dataset; a folder may be partitioned by subfolders."""
     _parquet()
     from pyarrow import dataset
 
@@ -165,7 +165,7 @@ def _parquet() -> Any:
     except ImportError:
         raise InvalidParameter(
             "table",
-            "CSV, because Parquet needs pyarrow",
+            "a CSV file unless pyarrow is installed",
             "a Parquet file",
             "Install it with: pip install 'confide[parquet]'",
         ) from None
@@ -173,7 +173,7 @@ def _parquet() -> Any:
 
 
 def _from_protocol(source: Any, schema: Schema | None, *, target: bool) -> pd.DataFrame:
-    """Take over a foreign table; Arrow keeps its types best."""
+    """Convert a table from another library, using Arrow if it is installed."""
     try:
         import pyarrow as pa
     except ImportError:
@@ -192,13 +192,13 @@ def _from_protocol(source: Any, schema: Schema | None, *, target: bool) -> pd.Da
         return _to_pandas(table if wanted is None else table.select(wanted))
     except (pa.ArrowException, TypeError, NotImplementedError, AttributeError):
         raise InvalidData(
-            "the data must be a table with named columns of plain types; Arrow cannot "
+            "the data must be a table with named columns of simple types; Arrow cannot "
             "convert this one. Convert it to a pandas DataFrame first."
         ) from None
 
 
 def _wanted(names: list[str], schema: Schema | None, *, target: bool) -> list[str] | None:
-    """Return the declared columns; None stands for all."""
+    """Return the names of the declared columns, or None for all columns."""
     return None if schema is None else declared_columns(schema, names, target=target)
 
 

@@ -1,4 +1,4 @@
-"""A schema template: names from the header, everything else to be filled in."""
+"""Schema templates: column names from the header, with all other fields to be filled in."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -14,35 +14,36 @@ _HEAD = """\
 # Public description of this table, for you to fill in: replace every "{unknown}".
 #
 # Only the names of the columns were read, never a value. A range or a list of categories
-# that is read off the data would reveal something about people (the oldest, the richest,
-# the only one of a kind), and no guarantee would cover that. Write down what is known
-# without looking: units and limits of the instrument, the law, the questionnaire.
+# taken from the data would reveal something about people (the oldest, the richest, the only
+# person in a category), and no guarantee would cover that. Write down what is known without
+# looking at the data: from instruments, laws and questionnaires, for example.
 #
 {kinds}
 #
-# Missing numbers are replaced by the middle of their range. Missing or undeclared levels
-# are encoded as no level; a row with an undeclared label is treated as not positive. A fit
-# does not report them; the data holder can: confide schema check THIS.toml --table DATA.csv
+# Missing numbers are replaced by the middle of their range. A missing or undeclared level
+# sets all indicators of its column to 0; a row with an undeclared label is treated as not
+# positive. A fit does not report such values, but the data holder can count them with:
+# confide schema check THIS.toml --table DATA.csv
 # missing = "refuse" rejects a table with missing values.
-# For plans only, and only if publicly known: typical = [20, 60] under a number (four in
-# five values lie there), share = {{ a = 0.5 }} under a category, share = 0.2 under a
-# boolean (of yes).
-# Delete the sections of columns that the model must not use, such as names and
-# identification numbers, and that of the target.
+# Optional facts for plans, if they are publicly known: typical = [20, 60] under a number
+# (four in five values lie in this range), share = {{ a = 0.5 }} under a category, and
+# share = 0.2 under a boolean (the proportion of yes).
+# Delete the sections of columns that the model should not use, such as names and
+# identification numbers, and the section of the target.
 
-# Name of the dataset, under which a ledger records what is spent on it:
+# Name of the dataset, under which a ledger records privacy charges:
 name = {name}
 rows_per_person = 1  # the largest number of rows of one person
 
 [target]
 column = {target}
-# For a classifier delete the # in the next line; the second label is the positive one:
+# For a classifier, delete the # in the next line; the second label is the positive class:
 # labels = ["no", "yes"]
-# For a number delete the # in these lines:
+# For a numeric target, delete the # in these lines:
 # lower = 0
 # upper = 150
 # unit = "mg"
-# To drop rows with an unknown target, instead of rejecting the table:
+# To drop rows with a missing target instead of rejecting the table:
 # missing = "drop"
 """
 
@@ -50,27 +51,27 @@ column = {target}
 def schema_template(
     path: str | Path, target: str = UNKNOWN, columns: Sequence[str] = ()
 ) -> str:
-    r"""Return a schema file to be filled in, from the column names of a table alone.
+    r"""Return a template for a schema file, made from the column names of a table.
 
     Parameters
     ----------
     path : str or Path
         A CSV file, of which only the first line is read, or a Parquet file, of which only
-        its own schema is read. For a folder or a pattern the first file is used.
+        its metadata are read. For a folder or a pattern, the first file is used.
     target : str, default="?"
-        Column to predict, if it is known.
+        Column to predict, if known.
     columns : sequence of str, default=()
-        Columns to predict it from; by default all others.
+        Columns to predict from; by default all columns except the target.
 
     Returns
     -------
     str
-        Text of a schema file, with a "?" wherever something must be filled in.
+        Text of a schema file, with a "?" for every field to be filled in.
 
     Raises
     ------
     InvalidData
-        The first line does not contain different column names.
+        The first line does not contain distinct column names.
 
     Examples
     --------
@@ -109,7 +110,7 @@ def schema_template(
 
 
 def _refuse_values(path: str | Path, names: list[str]) -> None:
-    """Reject a first line that is a record: its values must not enter a schema."""
+    """Reject a header that looks like a record, whose values must not enter a schema."""
     if any(_is_number(name) for name in names) or not any(map(str.strip, names)):
         raise InvalidData(
             f"the first line of {path} must hold the column names; it contains numbers, "
@@ -118,7 +119,7 @@ def _refuse_values(path: str | Path, names: list[str]) -> None:
     repeated = [name for name, times in Counter(names).items() if times > 1 and name]
     if repeated:
         raise InvalidData(
-            f"{path} must have different column names; it repeats {repeated}. Rename them."
+            f"{path} must have distinct column names; it repeats {repeated}. Rename them."
         )
 
 

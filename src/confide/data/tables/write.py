@@ -1,4 +1,4 @@
-"""Write a table piece by piece; the file appears when all of it is written."""
+"""Writer of tables in blocks; the file appears only when it is complete."""
 
 import io
 from collections.abc import Callable, Iterator
@@ -13,13 +13,13 @@ from confide.data.tables.delimited import PACKED, PARQUET
 from confide.errors import InvalidParameter
 
 GROUP_ROWS = 2**18
-"""Rows of a row group of a Parquet file."""
+"""Smallest number of rows per row group of a Parquet file, except for the last."""
 Write: TypeAlias = Callable[[pd.DataFrame], None]
 
 
 @contextmanager
 def table_writer(out: Path) -> Iterator[Write]:
-    """Write a CSV or Parquet file piece by piece; a complete one replaces an older file.
+    """Write a CSV or Parquet file in blocks, replacing any older file when complete.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def table_writer(out: Path) -> Iterator[Write]:
     Yields
     ------
     callable
-        Function that adds a data frame to the file.
+        Function that appends a data frame to the file.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def _parquet(target: IO[bytes], suffix: str) -> Iterator[Write]:
     except ImportError:
         raise InvalidParameter(
             "out",
-            "CSV, because Parquet needs pyarrow",
+            "a CSV file unless pyarrow is installed",
             suffix,
             "Install it with: pip install 'confide[parquet]'",
         ) from None

@@ -1,1 +1,1 @@
-"""Mechanisms that step along noisy gradients."""
+"""Mechanisms that follow noisy gradients."""

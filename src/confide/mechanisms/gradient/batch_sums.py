@@ -1,8 +1,9 @@
-"""Sums of clipped gradients over random batches, without any rounding.
+"""Sums of clipped gradients over random batches, in exact arithmetic.
 
-Entries of rows and slopes are cut toward zero to multiples of public units, so coarse that
-every sum of products is a double. In which order rows are added, or where they are stored,
-leaves no trace in a sum (docs/proofs/gradient-mechanisms.md#batch-sums).
+Entries of rows and slopes are truncated towards zero to multiples of public units. The
+units are so coarse that sums of products are exact in doubles. A sum therefore depends
+neither on the order of the rows nor on where they are stored
+(docs/proofs/gradient-mechanisms.md#batch-sums).
 """
 
 import math
@@ -22,21 +23,21 @@ from confide.mechanisms.gradient.clipped_gradient import caps, coefficient_shape
 from confide.objectives import Loss, Objective
 
 BatchSum: TypeAlias = Callable[[Array, AnyArray], Array]
-"""From coefficients and the places of rows to Σ∇φ over these rows."""
+"""Function of coefficients and row indices that returns Σ∇φ over these rows."""
 
 ROW_BITS, SLOPE_BITS = 23, 20
 ROWS_AT_ONCE = 1024
-"""Number of products of a row's entry and a slope whose sum has at most 53 bits."""
+"""Number of products of an entry and a slope whose sum fits into 53 bits."""
 CARRIED_BITS = 30
 MOST_BYTES = 2**28
 MAX_DENSE_COLUMNS = 1024
 MOST_FETCHED, MOST_ROWS_FETCHED = 256, 2**16
-"""Batches, and about as many rows, that come from workers at once."""
+"""Largest number of batches, and approximate number of rows, per fetch from workers."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExactSum:
-    """How gradients of some records are clipped, cut to units and added up exactly."""
+    """Rules for clipping gradients, truncating them to units and adding them up exactly."""
 
     loss: Loss
     clip: float
@@ -45,7 +46,7 @@ class ExactSum:
 
     @classmethod
     def of(cls, objective: Objective, clip: float) -> "ExactSum":
-        """Choose units by the public bounds on rows and gradients."""
+        """Choose units from the public bounds on rows and gradients."""
         longest = math.frexp(objective.row_norm)[1]
         steepest = math.frexp(clip / objective.row_norm)[1]
         return cls(
@@ -56,14 +57,14 @@ class ExactSum:
         )
 
     def caps(self, lengths: Array, shape: tuple[int, ...]) -> Array:
-        """Return the largest slope of every row."""
+        """Return the largest permitted slope of every row."""
         return caps(lengths, self.clip, shape, self.row_unit)
 
     def cut(self, block: Block) -> tuple[Block, Block]:
-        """Return the rows as margins are taken of them, and as they are added up.
+        """Return the block from which margins are computed, and the one that is summed.
 
-        Rows of few columns become an array. That depends on their width, never on their
-        number, and so does how margins are rounded.
+        Rows with few columns are converted to a truncated array, used for both. This choice
+        and the rounding of margins depend on the number of columns, never on that of rows.
         """
         if is_narrow(block.features.shape[1]):
             narrow = Block(Dense(self.dense(block)), block.target, None, 0.0)
@@ -76,11 +77,11 @@ class ExactSum:
         return block, cut
 
     def dense(self, block: Block) -> Array:
-        """Return rows as an array, intercept included, truncated to their unit."""
+        """Return an array of rows with intercept, truncated to multiples of a unit."""
         return truncate(block.toarray(), self.row_unit)
 
     def carried(self, block: Block, slopes: Array) -> tuple[Array, Array]:
-        """Return high and low parts of Σ slope·row; each adds up exactly over blocks."""
+        """Return high and low parts of Σ slope·row, each summed exactly over blocks."""
         unit = self.row_unit * self.slope_unit * 2.0**CARRIED_BITS
         high = low = np.zeros(())
         for start in range(0, max(1, len(slopes)), ROWS_AT_ONCE):
@@ -91,20 +92,20 @@ class ExactSum:
         return high, low
 
     def slopes(self, block: Block, theta: Array, cap: AnyArray) -> Array:
-        """Return slopes within the caps, each a function of its record alone."""
+        """Return slopes clipped to the caps, each a function of its record alone."""
         slopes = cut_slopes(self.loss, block, theta, cap, by_row=True)
         return truncate(slopes, self.slope_unit)
 
 
 def is_narrow(columns: int) -> bool:
-    """Whether rows are worked on as an array."""
+    """Whether rows with this number of columns are converted to an array."""
     return columns < MAX_DENSE_COLUMNS
 
 
 def batch_sums(objective: Objective, clip: float, rows: Rows, usual: int) -> BatchSum:
-    """Return Σ∇φ over the rows at some places: not private.
+    """Return a function that computes Σ∇φ over rows with given indices: not private.
 
-    ``usual`` is how many rows a batch has as a rule.
+    ``usual`` is the typical number of rows in a batch.
     """
     exact = ExactSum.of(objective, clip)
     if isinstance(rows, InMemoryRows) and Batches.afford(rows):
@@ -133,7 +134,7 @@ def _sums_in_place(exact: ExactSum, rows: Rows) -> BatchSum:
 
 
 def _sum(exact: ExactSum, theta: Array, rows: Rows) -> Array:
-    """Return Σ∇φ over all of some rows."""
+    """Return Σ∇φ over all given rows."""
     shape = coefficient_shape(rows)
     point = theta.reshape(shape)
 
@@ -155,11 +156,11 @@ def sums_of_batches(
     *,
     usual: int,
 ) -> Callable[[Array], Array]:
-    """Return Σ∇φ over one batch after the other: not private.
+    """Return a function that computes Σ∇φ over the next batch at each call: not private.
 
-    ``places`` yields where the rows of ``steps`` batches stand, as a rule ``usual`` many.
-    Rows that workers hold come here for many batches at once: a step would wait longer for
-    them than it computes.
+    ``places`` yields the row indices of ``steps`` batches, typically ``usual`` per batch.
+    Rows held by workers are fetched for many batches at once, because fetching the rows of
+    one step would take longer than computing the step.
     """
     groups = _groups(places, steps)
     if isinstance(rows, PartitionedRows):
@@ -172,7 +173,7 @@ def sums_of_batches(
 
 
 def _groups(places: Iterator[AnyArray], steps: int) -> Iterator[list[AnyArray]]:
-    """Yield the places of many batches at once: the same draws wherever the rows are."""
+    """Yield row indices of many batches at once, independently of where rows are stored."""
     while steps > 0:
         group: list[AnyArray] = []
         size = 0
@@ -184,7 +185,7 @@ def _groups(places: Iterator[AnyArray], steps: int) -> Iterator[list[AnyArray]]:
 
 
 def _fetched(rows: PartitionedRows, group: Sequence[AnyArray]) -> Iterator[InMemoryRows]:
-    """Yield the rows of every batch from one look at the workers."""
+    """Fetch the rows of a group of batches at once, and yield those of every batch."""
     wanted = np.unique(np.concatenate(group))
     held = rows.gather(wanted)
     return (held.take(np.searchsorted(wanted, own)) for own in group)
@@ -192,10 +193,10 @@ def _fetched(rows: PartitionedRows, group: Sequence[AnyArray]) -> Iterator[InMem
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Batches:
-    """Private rows that are picked in any order, a batch at a time, by one gather each.
+    """Copy of private rows from which random batches are gathered quickly.
 
-    A dense copy holds the bounded rows with their intercept column, cut to their unit; a
-    batch is written into memory that the next one uses again.
+    The dense copy holds the bounded rows with their intercept column, truncated to the unit
+    of rows. All batches are gathered into the same memory.
     """
 
     dense: Array
@@ -204,20 +205,20 @@ class Batches:
 
     @staticmethod
     def afford(rows: InMemoryRows) -> bool:
-        """Whether rows are few and short enough for a copy."""
+        """Whether the table is small enough for a dense copy."""
         size = 8 * rows.dimension * rows.count
         return is_narrow(rows.features.shape[1]) and size <= MOST_BYTES
 
     @classmethod
     def of(cls, rows: InMemoryRows, exact: ExactSum, usual: int) -> "Batches":
-        """Copy rows for batches of a usual size."""
+        """Copy rows, and allocate memory for batches of a typical size."""
         dense = np.empty((rows.count, rows.dimension))
         for block in rows.blocks(0, rows.count):
             dense[block.start : block.start + len(block.target)] = exact.dense(block)
         return cls(dense, rows.target, [np.empty((usual, rows.dimension))])
 
     def pick(self, places: AnyArray) -> Block:
-        """Return the rows at these places as one block."""
+        """Return the rows with these indices as one block."""
         if len(places) > len(self.memory[0]):
             self.memory[0] = np.empty((2 * len(places), self.dense.shape[1]))
         room = self.memory[0][: len(places)]

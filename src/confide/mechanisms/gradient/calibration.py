@@ -1,4 +1,4 @@
-"""Calibration of noisy gradients: clip, noise, sampling, number of rows."""
+"""Calibration of noisy gradients: clip, noise, sampling rate, number of rows."""
 
 import math
 from contextlib import suppress
@@ -42,23 +42,23 @@ from confide.privacy.budgets import exact
 from confide.privacy.rounding import MARGIN
 
 RIDGE_SHARE = 0.1
-"""An automatic ridge, as a share of the ridge that a path of limited length amounts to."""
+"""Automatic ridge, as a share of the ridge equivalent to a path of limited length."""
 SAFETY_FACTOR = 2.0
-"""Deviations added to a noisy number of rows: a number that is too large does no harm."""
+"""Standard deviations added to a noisy number of rows: overestimates are harmless."""
 BATCH_SLACK = 2.0**-21
-"""Clips by which sums over batches of neighbours differ more than exact sums: they
-are exact but for one rounding."""
+"""Additional distance, in clips, between batch sums of neighbours. The sums are exact
+except for one final rounding."""
 ENTRY_ROUNDING = 2.0**-20
-"""In longest rows, times the root of their number of entries: more than cutting
-and rounding can move the gradients of two records apart."""
+"""Bound on the additional distance between gradients of two records because of truncation
+and rounding, in units of the longest row times the root of its number of entries."""
 LONGEST = 1024.0
-"""A margin beyond which two gradients are taken to be as far apart as they ever are."""
+"""Bound on margins above which the largest distance between two gradients is assumed."""
 HALVINGS = 40
 RELATIVE_TOLERANCE = 1e-4
-"""How near to the least noise that keeps a budget a search must come."""
+"""Relative precision of the search for the least noise within a budget."""
 
 FINITE_SLOPE = Need(
-    "slopes that are finite for every record, which a clip then shortens",
+    "finite slopes for every record, which can then be clipped",
     lambda objective: (
         objective.target_bound is not None
         or objective.loss.targets == "signs"
@@ -70,10 +70,10 @@ FINITE_SLOPE = Need(
 
 @dataclass(frozen=True, slots=True)
 class GradientSettings:
-    """The public settings that every mechanism with noisy gradients has.
+    """Public settings common to all mechanisms with noisy gradients.
 
-    ``weight`` is how many squared sensitivities one step spends: 1 for a noisy gradient.
-    ``accounting`` is the method by which noise for random batches is chosen.
+    ``weight`` is the cost of one step in squared sensitivities: 1 for a noisy gradient.
+    ``accounting`` is the accounting method for random batches.
     """
 
     mechanism: Any
@@ -88,7 +88,7 @@ class GradientSettings:
 
     @classmethod
     def of(cls, mechanism: Any, theorem: str, weight: float = 1.0) -> "GradientSettings":
-        """Read them off a mechanism; one without a rate sees all rows in every step."""
+        """Return the settings of a mechanism. Without a rate every step uses all rows."""
         return cls(
             mechanism,
             mechanism.steps,
@@ -106,10 +106,10 @@ class GradientSettings:
 class GradientCalibration(Calibration):
     """Noise on sums of clipped gradients, and on the number of rows if it is private.
 
-    ``noise`` is what every (subsampled) sum gets, or a ``noise_share`` of it; ``clip``
-    bounds a record's gradient. ``slack`` is how many clips more than exact sums those of
-    neighbours differ by. ``dealt`` says that rows are dealt to parties, each of which sums
-    its own.
+    ``noise`` times the `noise_share` is added to the sum of every step. ``clip`` bounds the
+    gradient of a record. ``slack`` is the additional distance between the sums of
+    neighbours because of rounding, in clips. ``dealt`` means that rows are divided among
+    parties, each of which adds up its own rows.
     """
 
     clip: float = field(kw_only=True)
@@ -121,15 +121,16 @@ class GradientCalibration(Calibration):
 
     @property
     def grid(self) -> float:
-        """The step of the lattice on which noisy sums lie: no sum is beyond its end."""
+        """Step of the lattice of noisy sums, so large that the lattice covers every sum."""
         most = MAX_ROWS * self.clip / self.noise_share(np.zeros((1, 1)))
         return grid_for(self.noise.scale, most)
 
     def noise_share(self, points: Array) -> float:
-        """Return the share of the noise that is enough at coefficients that are public.
+        """Return the share of the noise that suffices at public coefficients.
 
-        Where one record is replaced and coefficients are short, no two logistic gradients
-        are as far apart as twice the longest is long. Each line has those of a party.
+        Under replace-one the distance between two logistic gradients is less than twice
+        the longest gradient if the coefficients are short. ``points`` has one row of
+        coefficients per party.
         """
         objective, most = self.objective, self.neighbours.shifts * self.clip
         if (
@@ -150,16 +151,16 @@ class GradientCalibration(Calibration):
 
     @property
     def trusted_radius(self) -> float:
-        """How long θ may be for margins that a product of matrices rounds."""
+        """Largest ‖θ‖ at which matrix products compute margins precisely enough."""
         return trusted_radius(self.objective, self.clip / self.objective.row_norm)
 
     @property
     def takes_count_as_public(self) -> bool:
-        """Under replace-one steps and batches are relative to the number of rows itself."""
+        """Whether the number of rows is public, as under replace-one."""
         return self.neighbours is Neighbours.REPLACE_ONE
 
     def records(self, added_to: str) -> tuple[NoiseRecord, ...]:
-        """Describe the noise of the steps, and of the count."""
+        """Describe the noise of the steps and of the number of rows."""
         if self.noise_share(np.zeros((1, 1))) < 1:
             added_to += ", less while coefficients are short"
         first = Calibration.records(self, added_to)
@@ -169,14 +170,14 @@ class GradientCalibration(Calibration):
 
     @property
     def total_step(self) -> float:
-        """Total step size on the scale of the sum."""
+        """Sum of all step sizes, on the scale of a sum over records."""
         objective = self.objective
         whole = self.noise.scale / (float(self.rate) * math.sqrt(self.steps))
         guess = objective.typical_norm / math.sqrt(objective.dimension)
         return min(guess, objective.typical_margin / objective.row_norm) / whole
 
     def check_rows(self, rows: Rows) -> None:
-        """Refuse, before anything is spent, rows that cannot be added up or drawn from."""
+        """Reject rows that cannot be summed or sampled, before any budget is spent."""
         check_length(rows)
         if (self.rate < 1 or self.dealt) and not rows.pickable:
             raise InvalidParameter(
@@ -184,7 +185,7 @@ class GradientCalibration(Calibration):
                 "in memory or on a cluster for random batches: a table on disk is read "
                 f"in order, and each of {self.steps} steps would read all of it",
                 "a table that is streamed",
-                "Set rate to 1 (mechanism='momentum' does), or hold the rows: fit on a "
+                "Set rate to 1, as mechanism='momentum' does, or hold the rows: fit on a "
                 "cluster (--workers, --cluster), or read the table whole.",
             )
         if self.takes_count_as_public and self.rate * rows.count < 1:
@@ -192,14 +193,14 @@ class GradientCalibration(Calibration):
                 "rate",
                 f"at least 1/{rows.count}, one row of the table",
                 float(self.rate),
-                "Raise rate, or set it to 1: every step then sees all rows.",
+                "Raise rate, or set it to 1: every step then uses all rows.",
             )
 
     def scale(self, rows: Rows, entropy: Entropy, least: float) -> float:
-        """Return about how many rows there are: a public number, or one bought with noise.
+        """Return the number of rows if it is public, and otherwise a noisy estimate.
 
-        Step sizes are relative to it. It is at least 1 and ``least``. A noisy number is
-        rather too large than too small, because steps are then too short, not too long.
+        Step sizes are relative to this number, which is at least 1 and ``least``. The noisy
+        estimate errs upwards, so that steps are too short rather than too long.
         """
         count = float(rows.count)
         if self.counted is not None:
@@ -216,7 +217,7 @@ def calibrate_gradients(
     neighbours: Neighbours,
     copies: int,
 ) -> GradientCalibration:
-    """Choose the noise of every step from public facts alone."""
+    """Choose the noise of every step from public information alone."""
     name = type(settings.mechanism).__name__
     clip = clip_for(name, objective, settings.clip)
     shift = total_shift(name, budget)
@@ -233,7 +234,7 @@ def calibrate_gradients(
         if not isinstance(budget, Approx):
             raise InvalidParameter(
                 "budget",
-                "Approx for random batches: under zCDP they save nothing",
+                "Approx for random batches, which save nothing under zCDP",
                 budget,
                 "Use Approx(epsilon, delta), or set rate to 1.",
             )
@@ -266,7 +267,7 @@ def calibrate_gradients(
 
 
 def _rest(shift: float, share: Fraction) -> float:
-    """Return what a share of the squared shift leaves of the shift."""
+    """Return the shift that remains after a share of the squared shift is spent."""
     return round_down(shift * math.sqrt(1 - share))
 
 
@@ -280,7 +281,7 @@ def sampled_steps(
     *,
     accounting: Method = "best",
 ) -> SubsampledGaussianEvent:
-    """Return steps that keep a budget together with a release of a given shift."""
+    """Return subsampled steps that share a budget with a release of shift ``beside``."""
     sampling = sampling_for(neighbours)
     alone = multiplier_for(
         budget, steps, rate=rate, neighbours=neighbours, method=accounting
@@ -304,7 +305,7 @@ def sampled_steps(
 
 
 def clip_for(mechanism: str, objective: Objective, clip: float | None) -> float:
-    """Return the longest gradient of one record, after clipping."""
+    """Return the largest length of the gradient of one record, after clipping."""
     longest = math.inf if clip is None else clip
     with suppress(MissingPublicBound):
         longest = min(longest, objective.lipschitz)
@@ -316,10 +317,10 @@ def clip_for(mechanism: str, objective: Objective, clip: float | None) -> float:
 
 
 def pair_distance(margin_bound: float) -> float:
-    """Return how far apart logistic gradients of two records can be, over the longest row.
+    """Return the largest distance of two logistic gradients, for rows of norm 1.
 
-    No margin exceeds the bound. It is the largest of 2·sigmoid(B·c)·√(1 − c²): the
-    logarithm is concave in c, so that a tangent near the top bounds all of it.
+    With a bound B on margins this distance is the maximum of 2·sigmoid(B·c)·√(1 − c²) over
+    c. The logarithm is concave in c, so its tangent near the maximum gives an upper bound.
     docs/proofs/gradient-mechanisms.md#pair-distance
     """
     if not margin_bound <= LONGEST:
@@ -338,7 +339,7 @@ def pair_distance(margin_bound: float) -> float:
 
 
 def total_shift(mechanism: str, budget: Budget) -> float:
-    """Return the shift of a unit normal that the whole budget pays for."""
+    """Return the shift of a standard normal that the whole budget allows."""
     if isinstance(budget, Pure):
         raise InvalidParameter(
             "budget",
@@ -350,7 +351,7 @@ def total_shift(mechanism: str, budget: Budget) -> float:
 
 
 def check_gradient_settings(mechanism: Any) -> None:
-    """Check what all of them share, and make rate and share of the count exact."""
+    """Check the common settings of gradient mechanisms; make shares exact fractions."""
     for name in ("rate", "count_share"):
         if hasattr(mechanism, name):
             object.__setattr__(mechanism, name, exact(getattr(mechanism, name), name))

@@ -1,6 +1,6 @@
 """Sums of clipped gradients over all rows, in doubles: not private.
 
-docs/proofs/gradient-mechanisms.md#computed-sums bounds how far they are from exact ones.
+Their errors are bounded in docs/proofs/gradient-mechanisms.md#computed-sums.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from confide.mechanisms.rounding import is_long
 from confide.objectives import Loss
 
 Gradient: TypeAlias = Callable[[Array], Array]
-"""From coefficients to an estimate of Σ∇φ there; what it returns is the caller's own."""
+"""Function of coefficients that estimates Σ∇φ. The caller may modify the result."""
 
 SHORTEST, LEAST, MOST = 1e-300, 1e-290, 1e300
 ROUNDINGS = 32
@@ -25,11 +25,11 @@ ROUNDINGS = 32
 def clipped_gradient(
     loss: Loss, rows: Rows, clip: float, trusted_radius: float = 0.0
 ) -> Gradient:
-    """Return Σ∇φ over all rows, every gradient shortened to the clip: not private.
+    """Return a function that computes the sum of clipped gradients: not private.
 
-    The gradient of a record is its slope times its row, so it is the slope that is cut;
-    with several targets there is a slope for each, and all are shortened alike. Where θ is
-    longer than ``trusted_radius``, margins are rounded row by row.
+    The gradient of a record is its slope times its row, so clipping limits the slope. With
+    several targets there is a vector of slopes, which is shortened. If θ is longer than
+    ``trusted_radius``, the rounding of a margin is made to depend on its own row alone.
     """
     shape = coefficient_shape(rows)
     known = caps(rows.lengths(), clip, shape) if isinstance(rows, InMemoryRows) else None
@@ -54,10 +54,10 @@ def clipped_gradient(
 def caps(
     lengths: Array, clip: float, shape: tuple[int, ...], shortest: float = SHORTEST
 ) -> Array:
-    """Return the largest slope of every row, so that its gradient is within the clip.
+    """Return for every row the largest slope that keeps its gradient within the clip.
 
-    It is a little less than clip/length, for what rounding may add to a gradient. Caps so
-    small that they would be rounded by more than a little are 0.
+    The cap is slightly less than clip/length, because rounding may lengthen a gradient.
+    Caps too small for an accurate double are set to 0.
     """
     within = clip * (1 - (sum(shape) + ROUNDINGS) * 2.0**-52)
     with np.errstate(over="ignore"):
@@ -69,7 +69,7 @@ def caps(
 def cut_slopes(
     loss: Loss, block: Block, theta: Array, cap: AnyArray, *, by_row: bool
 ) -> AnyArray:
-    """Return slopes within the caps, also where a margin of ∞ − ∞ makes one NaN."""
+    """Return slopes clipped to the caps, even if a margin of ∞ − ∞ makes a slope NaN."""
     with np.errstate(over="ignore", invalid="ignore"):
         margin = block.margin(theta, row_independent=by_row)
         slopes = loss.slope(margin, block.target)
@@ -84,5 +84,5 @@ def cut_slopes(
 
 
 def coefficient_shape(rows: Rows) -> tuple[int, ...]:
-    """Return the shape of coefficients: a matrix where a record has several targets."""
+    """Return the shape of the coefficients: a matrix if records have several targets."""
     return (rows.dimension, rows.responses) if rows.responses else (rows.dimension,)

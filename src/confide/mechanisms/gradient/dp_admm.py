@@ -1,4 +1,4 @@
-"""DP-ADMM: several parties share noisy gradients of their rows in a consensus."""
+"""DP-ADMM: consensus ADMM of several parties with noisy gradients."""
 
 import math
 from collections.abc import Iterable
@@ -40,41 +40,43 @@ class DpAdmm:
     """Consensus ADMM of several parties, each adding noise to its messages.
 
     Guarantee    (epsilon, delta) or zCDP; add-remove or replace-one; also against
-                 anybody who sees all that the parties send.
+                 anybody who sees all messages of the parties.
     Public       loss, penalty, constraint, bounds, budget, and every setting below; under
                  replace-one the number of rows.
-    Private      rows and targets, and under add-remove their number.
-    Noise        Gaussian on every party's sum of gradients in every step, as large as one
-                 party with all rows would need: a record belongs to one party.
+    Private      rows and targets, and under add-remove the number of rows.
+    Noise        Gaussian on every party's sum of gradients in every step. The noise is as
+                 large as for one party with all rows, since a record belongs to one party.
     Proof        docs/proofs/gradient-mechanisms.md
 
-    Under replace-one the row at place i belongs to party i modulo ``parties``; under
-    add-remove, where places are not public, each row is assigned to a party at random.
+    Under replace-one row i belongs to party i modulo ``parties``. Under add-remove row
+    indices are not public, and each row is assigned to a party at random.
 
     Parameters
     ----------
     parties : int, default=2
-        Number of parties. With more of them the noise of their sum is larger.
+        Number of parties. With more parties the noise of their sum is larger.
     steps : int, default=300
-        Number of steps. They cost time, not privacy.
+        Number of steps. More steps cost time, not privacy.
     rho : float, default=0.02
-        Weight of the augmented term; a larger one makes shorter steps.
+        Weight of the augmented term. A larger weight means shorter steps.
     step : float, optional
-        Length of a step under a published ``rule``; by default the inverse of the largest
-        curvature of a record.
+        First step size of the ``rule``. By default the inverse of the largest curvature of
+        a record.
     rule : {"epoch", "sqrt", "constant"}, optional
-        How steps shrink: by the epoch, by √k, or not. By default a total step that follows
-        from the noise is divided evenly (docs/gradients.md).
+        How step sizes decrease: as 1/epoch, as 1/√k, or not at all. By default a total
+        step size derived from the noise is divided evenly (docs/gradients.md).
     clip : float, optional
-        Public bound on the length of every record's gradient; longer ones are shortened. A
-        smaller one means less noise and more bias. By default what the loss implies.
+        Public bound on the length of every record's gradient. Longer gradients are
+        shortened. A smaller bound means less noise and more bias. By default the bound that
+        the loss implies.
     averaged : float, default=0.0
-        Share of the last steps whose mean is released.
+        Share of the iterates, counted from the last, whose mean is released.
     ridge : float, optional
-        What ``l2="auto"`` means. By default a tenth of the ridge that the limited path
-        amounts to.
+        Ridge for ``l2="auto"``. By default 0.1/τ, where τ is the total step size. Stopping
+        after τ already acts like a ridge of 1/τ.
     count_share : Fraction, default=1/50
-        Share of the squared shift for a noisy number of rows, under add-remove.
+        Share of the squared Gaussian shift that is spent on a noisy number of rows, under
+        add-remove.
 
     Raises
     ------
@@ -128,18 +130,19 @@ class DpAdmm:
         *,
         copies: int = 1,
     ) -> GradientCalibration:
-        """Choose noise and ridge from public facts alone.
+        """Choose noise and ridge from public information alone.
 
         Parameters
         ----------
         objective : Objective
             Loss, ridge, penalty and public bounds.
         budget : Pure, Approx or Zcdp
-            What the release may cost. A larger one means less noise.
+            Privacy budget of the release. A larger one means less noise.
         neighbours : Neighbours
-            Relation to protect.
+            Neighbour relation to protect.
         copies : int, default=1
-            Number of objectives that share the rows and the budget.
+            Number of objectives, such as one per class, that share the rows and the
+            budget.
 
         Returns
         -------
@@ -151,7 +154,7 @@ class DpAdmm:
         UnmetNeeds
             The theorem does not cover this objective.
         InvalidParameter
-            No noise for this budget, relation or ridge.
+            There is no noise for this budget, neighbour relation or ridge.
         """
         check_needs(type(self).__name__, self.needs, objective)
         Steps(self.rule, self.step).longest(objective)
@@ -162,14 +165,14 @@ class DpAdmm:
     def release(
         self, calibration: GradientCalibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Follow the noisy gradients of every task.
+        """Run the iteration with noisy gradients for every copy.
 
         Parameters
         ----------
         calibration : GradientCalibration
-            What `calibrate` returned.
+            Result of `calibrate`.
         tasks : iterable of Rows
-            Private rows, with one target for every copy.
+            Private rows of every copy, with the target of that copy.
         entropy : Entropy
             Source of random bits.
 
@@ -199,7 +202,7 @@ class DpAdmm:
     def _consensus(
         self, calibration: GradientCalibration, gradients: Gradient, scale: float
     ) -> Array:
-        """Run the parties in turn; every party has its share of the scale."""
+        """Run consensus ADMM, with an equal share of the scale for every party."""
         objective, rho = calibration.objective, self.rho
         own = scale / self.parties
         ridge = objective.ridge / scale + rho

@@ -1,12 +1,13 @@
 """Iterations driven by noisy gradients, and their step sizes.
 
-They see the data through the gradient they are handed, and nothing else. Everything is on
-the scale of a mean: gradients, ridge and penalty are divided by ``scale``, the number of
-rows or a private guess of it, so that step sizes mean the same for every table.
+The iterations access the data only through the noisy gradient. Everything is on the scale
+of a mean: gradients, ridge and penalty are divided by ``scale``, the number of rows or a
+private estimate of it, so that step sizes are comparable between tables.
 
-``averaged`` is the share of the last points whose mean is returned: 0 for the last alone,
-1 for all of them. The mean is taken before the penalty's map, which is then applied once:
-there are exact zeros, and a minimiser stays where it is.
+``averaged`` is the share of the iterates, counted from the last, whose mean is returned: 0
+for the last one alone, 1 for all of them. The mean is taken of the arguments of the
+proximal map, which is then applied once. So the result has exact zeros, and a minimiser
+remains a fixed point.
 """
 
 import math
@@ -24,18 +25,20 @@ from confide.objectives import Objective, curvature_bound, prox
 
 StepRule = Literal["total", "epoch", "sqrt", "constant"]
 LEAST_FRICTION = 7.0
-"""Least number of times that a movement is forgotten in the course of all steps."""
+"""Least friction times the number of steps, so that early movements are forgotten."""
 SETTLED = 20.0
-"""Length of a path, in units of 1/Λ, after which a ridge Λ has had its effect."""
+"""Path length, in units of 1/Λ, after which a ridge Λ has taken its full effect."""
 
 
 @dataclass(frozen=True, slots=True)
 class Steps:
     """Step sizes on the scale of a mean.
 
-    "total" divides a total step evenly, and no step is longer than 1/β, β being the
-    largest curvature of a record. The others begin with ``first``, or 1/β: over the
-    epoch, over √k, or constant. Without a rule a given step is constant.
+    Rule "total" divides a total step size evenly, with steps of at most 1/β, where β is the
+    largest curvature of a record. The other rules start from ``first``, by default 1/β:
+    "epoch" divides it by the number of the epoch, "sqrt" by √k in step k, and "constant"
+    keeps it. Without a rule, steps are constant if ``first`` is given, and otherwise follow
+    rule "total".
     """
 
     rule: StepRule | None
@@ -48,19 +51,19 @@ class Steps:
         if self.first is not None and not 0 < self.first < math.inf:
             raise InvalidParameter("step", "positive and finite", self.first)
         if self.first is not None and self.rule == "total":
-            must = "None where the total step decides"
+            must = "None with rule='total'"
             hint = "Use rule='constant', 'epoch' or 'sqrt'."
             raise InvalidParameter("step", must, self.first, hint)
 
     def longest(self, objective: Objective) -> float:
-        """Return the longest step: what was given, or 1/β."""
+        """Return the largest step size: ``first`` if given, otherwise 1/β."""
         if self.first is not None:
             return self.first
         try:
             return longest_step(objective)
         except MissingPublicBound:
             raise InvalidParameter(
-                "step", "given: nothing public bounds the curvature of the loss", None
+                "step", "given, as the curvature of the loss has no public bound", None
             ) from None
 
     def sizes(
@@ -70,7 +73,7 @@ class Steps:
         per_epoch: float,
         total: float = math.inf,
     ) -> Iterator[float]:
-        """Yield the length of every step; rule "total" divides ``total`` among them."""
+        """Yield every step size; rule "total" divides ``total`` among the steps."""
         first = self.longest(objective)
         rule = self.rule or ("total" if self.first is None else "constant")
         for turn in range(count):
@@ -87,7 +90,7 @@ class Steps:
     def of(
         self, calibration: GradientCalibration, scale: float, part: float = 1.0
     ) -> Iterator[float]:
-        """Yield the length of every step; ``part`` is how much of the total step to go."""
+        """Yield every step size, for the share ``part`` of the total step size."""
         total = part * calibration.total_step * scale
         per_epoch = float(1 / calibration.rate)
         return self.sizes(calibration.objective, calibration.steps, per_epoch, total)
@@ -95,7 +98,7 @@ class Steps:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """The length of every step, and the share of a movement that the next one keeps."""
+    """Step size and momentum of gradient descent."""
 
     size: float
     momentum: float
@@ -104,9 +107,9 @@ class Pace:
     def of(cls, calibration: GradientCalibration, scale: float) -> "Pace":
         """Choose the least momentum that reaches the total step size.
 
-        With steps of 1/β and momentum m the path is steps/((1 − m)·β·scale) long. A path
-        that ends before τ for want of steps keeps the least friction that forgets where it
-        came from.
+        With steps of 1/β and momentum m the path has length steps/((1 − m)·β·scale). If the
+        steps do not suffice for the total step size, the friction 1 − m is the smallest
+        that still forgets early movements.
         """
         objective, steps = calibration.objective, calibration.steps
         total = calibration.total_step * scale
@@ -121,13 +124,13 @@ class Pace:
 
 
 def longest_step(objective: Objective) -> float:
-    """Return 1/β: with a longer step on the mean an iteration may not converge."""
+    """Return 1/β, the largest step size on the mean for which iterations converge."""
     curvature = curvature_bound(objective.loss, objective.public)
     return 1 / (objective.row_norm**2 * (curvature if curvature < math.inf else 1.0))
 
 
 def least_scale(objective: Objective, longest_prox: float) -> float:
-    """Return how many rows make a penalty's map unique for steps of longest_prox/rows."""
+    """Return the least scale with a unique proximal map at steps of longest_prox/scale."""
     nonsmooth = objective.nonsmooth_part
     return 0.0 if nonsmooth is None else 2 * longest_prox * -nonsmooth.least_curvature
 
@@ -139,16 +142,16 @@ def check_averaged(share: float) -> None:
 
 
 def first_of_tail(turns: int, share: float) -> int:
-    """Return the place of the first point that the mean is taken of."""
+    """Return the index of the first iterate in the average."""
     return turns - max(1, math.ceil(share * turns))
 
 
 @dataclass(frozen=True, slots=True)
 class Admm:
-    """Linearised ADMM for Σφ(x) + r(z) with x = z: closed forms in both steps.
+    """Linearised ADMM for Σφ(x) + r(z) with x = z, with closed forms for both updates.
 
-    ``rho`` is the weight of the augmented term, ``return_z`` whether the copy that the
-    penalty made is returned, which has exact zeros; None means where there is a penalty
+    ``rho`` is the weight of the augmented term. ``return_z`` selects z, the output of the
+    proximal map, which has exact zeros, instead of x. None selects z if there is a penalty
     or a constraint.
     """
 
@@ -158,7 +161,7 @@ class Admm:
     return_z: bool | None = None
 
     def run(self, gradient: Gradient, sizes: Iterable[float], scale: float) -> Array:
-        """Take one step per size."""
+        """Run one iteration per step size, and return the coefficients."""
         objective, rho = self.objective, self.rho
         nonsmooth, constraint = objective.nonsmooth_part, objective.constraint
         ridge = objective.ridge / scale + rho
@@ -186,7 +189,7 @@ class Admm:
 
     @property
     def wants_z(self) -> bool:
-        """Whether z is what is returned."""
+        """Whether z is returned instead of x."""
         if self.return_z is not None:
             return self.return_z
         return (
@@ -199,7 +202,7 @@ class Admm:
 class ProximalDescent:
     """Proximal gradient descent.
 
-    Of every movement the share ``momentum`` is kept for the next.
+    The share ``momentum`` of every movement is added to the next.
     """
 
     objective: Objective
@@ -207,7 +210,7 @@ class ProximalDescent:
     momentum: float = 0.0
 
     def run(self, gradient: Gradient, sizes: Iterable[float], scale: float) -> Array:
-        """Take one step per size."""
+        """Run one iteration per step size, and return the coefficients."""
         objective = self.objective
         nonsmooth, constraint = objective.nonsmooth_part, objective.constraint
         even = objective.strong_convexity / scale

@@ -1,4 +1,4 @@
-"""Gradient descent with momentum over all rows: few steps go far."""
+"""Gradient descent with momentum and noisy gradients of all rows."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -32,35 +32,37 @@ from confide.privacy import Budget, Neighbours
 @MECHANISMS.register("momentum")
 @dataclass(frozen=True, slots=True)
 class MomentumDescent:
-    """Proximal gradient descent with momentum, by noisy gradients of all rows.
+    """Proximal gradient descent with momentum and noisy gradients of all rows.
 
     Guarantee    (epsilon, delta) or zCDP; add-remove or replace-one.
     Public       loss, penalty, constraint, bounds, budget, and every setting below; under
                  replace-one the number of rows.
-    Private      rows and targets, and under add-remove their number.
-    Noise        Gaussian on the sum of gradients in every step, each of length ``clip`` at
-                 most, or as the loss implies; under add-remove also on the number of rows,
-                 from ``count_share`` of the squared shift.
+    Private      rows and targets, and under add-remove the number of rows.
+    Noise        Gaussian on the sum of gradients in every step, each at most ``clip`` long
+                 or as long as the loss implies; under add-remove also on the number of
+                 rows, for ``count_share`` of the squared shift.
     Proof        docs/proofs/gradient-mechanisms.md
 
-    How far to go follows from the noise (docs/gradients.md), step length and momentum from
-    that and from the number of rows.
+    The total step size follows from the noise (docs/gradients.md). Step size and momentum
+    follow from the total step size and the number of rows.
 
     Parameters
     ----------
     steps : int, default=200
-        Number of steps. They cost time, not privacy: more of them go the same way in
-        smaller pieces.
+        Number of steps. More steps cost time, not privacy: they divide the same total step
+        size into smaller steps.
     clip : float, optional
-        Public bound on the length of every record's gradient; longer ones are shortened. A
-        smaller one means less noise and more bias. By default what the loss implies.
+        Public bound on the length of every record's gradient. Longer gradients are
+        shortened. A smaller bound means less noise and more bias. By default the bound that
+        the loss implies.
     averaged : float, default=0.5
-        Share of the last steps whose mean is released.
+        Share of the iterates, counted from the last, whose mean is released.
     ridge : float, optional
-        What ``l2="auto"`` means. By default a tenth of the ridge that the limited path
-        amounts to.
+        Ridge for ``l2="auto"``. By default 0.1/τ, where τ is the total step size. Stopping
+        after τ already acts like a ridge of 1/τ.
     count_share : Fraction, default=1/50
-        Share of the squared shift for a noisy number of rows, under add-remove.
+        Share of the squared Gaussian shift that is spent on a noisy number of rows, under
+        add-remove.
 
     Raises
     ------
@@ -107,18 +109,19 @@ class MomentumDescent:
         *,
         copies: int = 1,
     ) -> GradientCalibration:
-        """Choose noise and ridge from public facts alone.
+        """Choose noise and ridge from public information alone.
 
         Parameters
         ----------
         objective : Objective
             Loss, ridge, penalty and public bounds.
         budget : Pure, Approx or Zcdp
-            What the release may cost. A larger one means less noise.
+            Privacy budget of the release. A larger one means less noise.
         neighbours : Neighbours
-            Relation to protect.
+            Neighbour relation to protect.
         copies : int, default=1
-            Number of objectives that share the rows and the budget.
+            Number of objectives, such as one per class, that share the rows and the
+            budget.
 
         Returns
         -------
@@ -130,25 +133,25 @@ class MomentumDescent:
         UnmetNeeds
             The theorem does not cover this objective.
         InvalidParameter
-            No noise for this budget, relation or ridge.
+            There is no noise for this budget, neighbour relation or ridge.
         """
         check_needs(type(self).__name__, self.needs, objective)
         settings = GradientSettings.of(self, PAGE + "noisy-gradient-exact")
         found = calibrate_gradients(settings, objective, budget, neighbours, copies)
-        longest_step(objective)  # What is not declared is asked for now, not later.
+        longest_step(objective)  # raises now if a public bound is missing
         return found
 
     def release(
         self, calibration: GradientCalibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Follow the noisy gradients of every task.
+        """Run the iteration with noisy gradients for every copy.
 
         Parameters
         ----------
         calibration : GradientCalibration
-            What `calibrate` returned.
+            Result of `calibrate`.
         tasks : iterable of Rows
-            Private rows, with one target for every copy.
+            Private rows of every copy, with the target of that copy.
         entropy : Entropy
             Source of random bits.
 

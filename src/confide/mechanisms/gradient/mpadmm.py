@@ -1,4 +1,4 @@
-"""mpADMM: linearised ADMM whose model is perturbed after every sweep over the rows."""
+"""mpADMM: linearised ADMM with noise on the model after every pass over the rows."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -37,41 +37,43 @@ class MpAdmm:
     Guarantee    (epsilon, delta) or zCDP; add-remove or replace-one.
     Public       loss, penalty, constraint, bounds, budget, and every setting below; under
                  replace-one the number of rows.
-    Private      rows and targets, and under add-remove their number.
-    Noise        Gaussian on x, which is noise on the sum of gradients, because the step to
-                 x is a public affine map of that sum; z and y follow from the noisy x.
+    Private      rows and targets, and under add-remove the number of rows.
+    Noise        Gaussian on x. This is equivalent to noise on the sum of gradients, because
+                 x is a public affine map of that sum. z and y are computed from noisy x.
     Sensitivity  of x, with N rows: clip/(N/step + N·rho + l2), twice that under
                  replace-one.
     Proof        docs/proofs/gradient-mechanisms.md
 
-    `confide.mechanisms.published.PublishedMpAdmm` has noise on x, z and y, as the paper
+    `confide.mechanisms.published.PublishedMpAdmm` adds noise to x, z and y, as the paper
     does.
 
     Parameters
     ----------
     steps : int, default=300
-        Number of steps. They cost time, not privacy.
+        Number of steps. More steps cost time, not privacy.
     rho : float, default=0.02
-        Weight of the augmented term; a larger one makes shorter steps.
+        Weight of the augmented term. A larger weight means shorter steps.
     step : float, optional
-        Length of a step under a published ``rule``; by default the inverse of the largest
-        curvature of a record.
+        First step size of the ``rule``. By default the inverse of the largest curvature of
+        a record.
     rule : {"epoch", "sqrt", "constant"}, optional
-        How steps shrink: by the epoch, by √k, or not. By default a total step that follows
-        from the noise is divided evenly (docs/gradients.md).
+        How step sizes decrease: as 1/epoch, as 1/√k, or not at all. By default a total
+        step size derived from the noise is divided evenly (docs/gradients.md).
     clip : float, optional
-        Public bound on the length of every record's gradient; longer ones are shortened. A
-        smaller one means less noise and more bias. By default what the loss implies.
+        Public bound on the length of every record's gradient. Longer gradients are
+        shortened. A smaller bound means less noise and more bias. By default the bound that
+        the loss implies.
     averaged : float, default=0.0
-        Share of the last steps whose mean is released.
+        Share of the iterates, counted from the last, whose mean is released.
     return_z : bool, optional
-        Whether the copy of the coefficients that the penalty made, with exact zeros, is
-        released. By default where there is a penalty.
+        Whether to release z instead of x. z is the output of the proximal map and has exact
+        zeros. By default z is released if there is a penalty or a constraint.
     ridge : float, optional
-        What ``l2="auto"`` means. By default a tenth of the ridge that the limited path
-        amounts to.
+        Ridge for ``l2="auto"``. By default 0.1/τ, where τ is the total step size. Stopping
+        after τ already acts like a ridge of 1/τ.
     count_share : Fraction, default=1/50
-        Share of the squared shift for a noisy number of rows, under add-remove.
+        Share of the squared Gaussian shift that is spent on a noisy number of rows, under
+        add-remove.
 
     Raises
     ------
@@ -124,18 +126,19 @@ class MpAdmm:
         *,
         copies: int = 1,
     ) -> GradientCalibration:
-        """Choose noise and ridge from public facts alone.
+        """Choose noise and ridge from public information alone.
 
         Parameters
         ----------
         objective : Objective
             Loss, ridge, penalty and public bounds.
         budget : Pure, Approx or Zcdp
-            What the release may cost. A larger one means less noise.
+            Privacy budget of the release. A larger one means less noise.
         neighbours : Neighbours
-            Relation to protect.
+            Neighbour relation to protect.
         copies : int, default=1
-            Number of objectives that share the rows and the budget.
+            Number of objectives, such as one per class, that share the rows and the
+            budget.
 
         Returns
         -------
@@ -147,7 +150,7 @@ class MpAdmm:
         UnmetNeeds
             The theorem does not cover this objective.
         InvalidParameter
-            No noise for this budget, relation or ridge.
+            There is no noise for this budget, neighbour relation or ridge.
         """
         check_needs(type(self).__name__, self.needs, objective)
         Steps(self.rule, self.step).longest(objective)
@@ -157,14 +160,14 @@ class MpAdmm:
     def release(
         self, calibration: GradientCalibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Follow the noisy gradients of every task.
+        """Run the iteration with noisy gradients for every copy.
 
         Parameters
         ----------
         calibration : GradientCalibration
-            What `calibrate` returned.
+            Result of `calibrate`.
         tasks : iterable of Rows
-            Private rows, with one target for every copy.
+            Private rows of every copy, with the target of that copy.
         entropy : Entropy
             Source of random bits.
 

@@ -1,8 +1,8 @@
-"""Sums of clipped gradients with Gaussian noise: the one way gradients leave the rows.
+"""Sums of clipped gradients with Gaussian noise, the only gradients that are released.
 
-What leaves is a lattice point next to the exact sum of a computed gradient and real-valued
-noise (docs/proofs/gradient-mechanisms.md#noisy-gradient-exact). Noise is scaled to the
-largest distance between gradients of two records at the current coefficients.
+The result is the lattice point nearest to the exact sum of a computed gradient and
+real-valued noise (docs/proofs/gradient-mechanisms.md#noisy-gradient-exact). The noise is
+scaled to the largest distance between gradients of two records at the current coefficients.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ DRAWN_AT_ONCE = 2**13
 def noisy_gradient(
     calibration: GradientCalibration, rows: Rows, entropy: Entropy
 ) -> Gradient:
-    """Return a noisy gradient that can be evaluated as often as was charged."""
+    """Return a noisy gradient that can be evaluated once for every charged step."""
     if calibration.rate < 1:
         return _subsampled(calibration, rows, entropy, _noises(calibration, entropy))
     alone = party_gradients(calibration, (rows,), entropy)
@@ -34,9 +34,10 @@ def noisy_gradient(
 def party_gradients(
     calibration: GradientCalibration, parts: Sequence[Rows], entropy: Entropy
 ) -> Gradient:
-    """Return noisy sums of every party's rows, each at coefficients of its own.
+    """Return a function that computes every party's noisy sum at its own coefficients.
 
-    Each party has a row of coefficients, and gets a row of noisy sums.
+    The function maps a matrix with one row of coefficients per party to a matrix with one
+    noisy sum per party.
     """
     noises = [_noises(calibration, entropy) for _ in parts]
     loss, clip = calibration.objective.loss, calibration.clip
@@ -83,7 +84,7 @@ def _subsampled(
 
 
 def _noises(calibration: GradientCalibration, entropy: Entropy) -> Iterator[LatticeNoise]:
-    """Yield the noise of every step, drawn for many steps at once."""
+    """Yield the noise of every step, drawing it for many steps at once."""
     dimension, left = calibration.objective.dimension, calibration.steps
     while left > 0:
         some = min(left, max(1, DRAWN_AT_ONCE // dimension))

@@ -40,7 +40,7 @@ class ProximalSgd:
     Guarantee    (epsilon, delta), or zCDP at rate 1; add-remove or replace-one.
     Public       loss, penalty, constraint, bounds, budget, and every setting below; under
                  replace-one the number of rows.
-    Private      rows and targets, and under add-remove their number.
+    Private      rows and targets, and under add-remove the number of rows.
     Noise        as in `SsAdmm`.
     Proof        docs/proofs/gradient-mechanisms.md
 
@@ -49,29 +49,31 @@ class ProximalSgd:
     epochs : float, default=20.0
         Number of passes over the rows. There are epochs/rate steps.
     rate : Fraction, default=1/200
-        Share of the rows in a batch: a fixed number without replacement under replace-one,
-        each row by chance under add-remove; 1 takes all rows.
+        Share of the rows in a batch. Under replace-one batches have a fixed size and are
+        drawn without replacement. Under add-remove each row joins with this probability.
+        With a rate of 1 every batch has all rows.
     step : float, optional
-        Length of a step under a published ``rule``; by default the inverse of the largest
-        curvature of a record.
+        First step size of the ``rule``. By default the inverse of the largest curvature of
+        a record.
     rule : {"epoch", "sqrt", "constant"}, optional
-        How steps shrink: by the epoch, by √k, or not. By default a total step that follows
-        from the noise is divided evenly (docs/gradients.md).
+        How step sizes decrease: as 1/epoch, as 1/√k, or not at all. By default a total
+        step size derived from the noise is divided evenly (docs/gradients.md).
     momentum : float, default=0.0
-        Share of the last movement that the next one keeps.
+        Share of the last movement that is added to the next.
     clip : float, optional
-        Public bound on the length of every record's gradient; longer ones are shortened. A
-        smaller one means less noise and more bias. By default what the loss implies.
+        Public bound on the length of every record's gradient. Longer gradients are
+        shortened. A smaller bound means less noise and more bias. By default the bound that
+        the loss implies.
     averaged : float, default=0.5
-        Share of the last steps whose mean is released.
+        Share of the iterates, counted from the last, whose mean is released.
     ridge : float, optional
-        What ``l2="auto"`` means. By default a tenth of the ridge that the limited path
-        amounts to.
+        Ridge for ``l2="auto"``. By default 0.1/τ, where τ is the total step size. Stopping
+        after τ already acts like a ridge of 1/τ.
     count_share : Fraction, default=1/50
-        Share of the squared shift for a noisy number of rows, under add-remove.
+        Share of the squared Gaussian shift that is spent on a noisy number of rows, under
+        add-remove.
     accounting : str, default="best"
-        How the noise of random batches is accounted for: a method of
-        `confide.accounting.epsilon_for`.
+        Accounting method for random batches, as in `confide.accounting.epsilon_for`.
 
     Raises
     ------
@@ -131,18 +133,19 @@ class ProximalSgd:
         *,
         copies: int = 1,
     ) -> GradientCalibration:
-        """Choose noise and ridge from public facts alone.
+        """Choose noise and ridge from public information alone.
 
         Parameters
         ----------
         objective : Objective
             Loss, ridge, penalty and public bounds.
         budget : Pure, Approx or Zcdp
-            What the release may cost. A larger one means less noise.
+            Privacy budget of the release. A larger one means less noise.
         neighbours : Neighbours
-            Relation to protect.
+            Neighbour relation to protect.
         copies : int, default=1
-            Number of objectives that share the rows and the budget.
+            Number of objectives, such as one per class, that share the rows and the
+            budget.
 
         Returns
         -------
@@ -154,7 +157,7 @@ class ProximalSgd:
         UnmetNeeds
             The theorem does not cover this objective.
         InvalidParameter
-            No noise for this budget, relation or ridge.
+            There is no noise for this budget, neighbour relation or ridge.
         """
         check_needs(type(self).__name__, self.needs, objective)
         kind = "noisy" if self.rate == 1 else "sampled"
@@ -165,14 +168,14 @@ class ProximalSgd:
     def release(
         self, calibration: GradientCalibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Follow the noisy gradients of every task.
+        """Run the iteration with noisy gradients for every copy.
 
         Parameters
         ----------
         calibration : GradientCalibration
-            What `calibrate` returned.
+            Result of `calibrate`.
         tasks : iterable of Rows
-            Private rows, with one target for every copy.
+            Private rows of every copy, with the target of that copy.
         entropy : Entropy
             Source of random bits.
 

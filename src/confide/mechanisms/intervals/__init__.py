@@ -1,1 +1,1 @@
-"""Moments released beside coefficients, for intervals."""
+"""Intervals, from moments that are released together with the coefficients."""

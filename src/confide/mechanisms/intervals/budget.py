@@ -1,7 +1,7 @@
-"""One budget for coefficients and for the moments that their intervals need.
+"""Division of a budget between coefficients and the moments for their intervals.
 
-How much goes to the moments is decided before the data are read: less makes the
-coefficients better and the knowledge of their errors worse.
+The share of the moments is fixed before the data are read. A smaller share makes the
+coefficients more precise and the estimate of their errors less precise.
 """
 
 import math
@@ -55,24 +55,24 @@ RECIPES: dict[Variant, Recipe] = {
 }
 PUBLISHED_SPLIT = (Fraction(1, 2), Fraction(1, 4), Fraction(1, 4))
 UNKNOWN_ROWS_SHARES = {Pure: Fraction(7, 20), Approx: Fraction(1, 5), Zcdp: Fraction(1, 5)}
-"""What the moments get where the number of rows is private."""
+"""Share of the moments if the number of rows is private."""
 PLAIN_SHARE = Fraction(2, 5)
-"""What the moments get for plain intervals, which need the curvature of every direction."""
+"""Share of the moments for plain intervals, which need the curvature in all directions."""
 PLAIN_MOMENT_SPLIT = (Fraction(9, 10), Fraction(1, 10))
-"""How curvature and scatter share it: noise on the scatter is small beside that on the
-coefficients."""
+"""Ratio of curvature and scatter for plain intervals. Noise on the scatter matters little
+compared with noise on the coefficients."""
 LEAST_EPSILON = 1e-9
 USUAL_PART, LEAST_FACTOR, SEARCH_STEPS = 0.85, 0.75, 7
-"""Spherical noise is sought around that which alone would have this part of epsilon."""
+"""Search for spherical noise: starting share of epsilon, smallest factor, and steps."""
 NOTHING = Fraction(0)
 
 
 @dataclass(frozen=True, slots=True)
 class SplitBudget:
-    """Coefficients and moments that cost one budget together, and what both make up.
+    """Calibrations of coefficients and moments for one joint budget.
 
-    ``rest`` is what a ``reserve`` leaves to something else, and ``joint`` the one event
-    that all of it makes up, where it is one.
+    ``rest`` is the reserved budget, if any. ``joint`` is the single event for the cost of
+    everything, or empty if the costs are recorded separately.
     """
 
     main: Calibration
@@ -83,13 +83,13 @@ class SplitBudget:
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """What coefficients and moments cost."""
+        """Cost of coefficients and moments."""
         return self.joint or (*self.main.events, *self.moments.events)
 
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """What is to be calibrated, whatever it may spend."""
+    """Mechanism and objective to be calibrated, without a budget."""
 
     mechanism: Mechanism
     objective: Objective
@@ -98,7 +98,7 @@ class _Task:
 
     @property
     def normal(self) -> "_Task":
-        """The same with Gaussian noise, where the mechanism has a choice."""
+        """The same task with Gaussian noise, if the mechanism offers a choice."""
         if not isinstance(self.mechanism, IntervalMechanism):
             return self
         return replace(self, mechanism=self.mechanism.with_noise("gaussian"))
@@ -110,11 +110,11 @@ class _Task:
 
 
 MOST_COEFFICIENTS = 4096
-"""With more coefficients a fit would run out of memory after the charge."""
+"""Largest number of coefficients: with more a fit could run out of memory."""
 
 
 def check_intervals(mechanism: Mechanism, objective: Objective) -> IntervalMechanism:
-    """Return a mechanism that has intervals; refuse others, and objectives without."""
+    """Return the mechanism; raise if it or the objective does not support intervals."""
     if not isinstance(mechanism, IntervalMechanism):
         raise InvalidParameter(
             "mechanism", "'objective' or 'output' for intervals", mechanism.name
@@ -148,25 +148,25 @@ def split_between(
 ) -> SplitBudget:
     """Divide a budget between coefficients and moments, and calibrate both.
 
-    ``of`` is what intervals are about.
-    ``split`` gives the parts of coefficients, curvature and scatter; ``share`` what the
-    last two get together; without either it is chosen. ``rows`` is their number where it
-    is public. ``heights`` bound the entries of a row. ``reserve`` is a part of the budget
-    that is left to something else.
+    ``of`` is the estimand of the intervals. ``split`` gives the shares of coefficients,
+    curvature and scatter, ``share`` the joint share of curvature and scatter. Without
+    either the share is chosen automatically. ``rows`` is the number of rows if it is
+    public. ``heights`` bound the entries of a row. ``reserve`` is a share of the budget to
+    reserve for another release.
     """
     able = check_intervals(mechanism, objective)
     if variant == "model-based" and not objective.loss.canonical:
         raise InvalidParameter(
             "variant",
-            "'tight' unless the loss is logistic or Poisson and not clipped: only there "
-            "does curvature determine scatter",
+            "'tight' unless the loss is logistic or Poisson and not clipped: for other "
+            "losses the curvature does not determine the scatter",
             variant,
         )
     if variant == "model-based" and objective.weighted:
         raise InvalidParameter(
             "variant",
-            "'tight' when records are weighted, because then curvature does not "
-            "determine scatter",
+            "'tight' when records are weighted, because the curvature then does not "
+            "determine the scatter",
             variant,
         )
     if variant == "published" and is_multinomial(objective.loss):
@@ -207,21 +207,21 @@ def divide_budget(
     copies: int,
     reserve: Fraction,
 ) -> tuple[Calibration, Budget, tuple[Event, ...]]:
-    """Calibrate a mechanism with all of a budget but a reserve.
+    """Calibrate a mechanism with a budget, except for a reserved share.
 
-    Returns the remainder for noise of another kind, and the joint event if there is a
-    single one.
+    Returns the calibration, the reserved budget, and the joint event if there is a single
+    one.
     """
     task = _Task(mechanism, objective, neighbours, copies)
     return _divide(task, budget, 1 - reserve)
 
 
 def _choose_share(task: _Task, budget: Budget, rows: int | None) -> Fraction:
-    """Choose, without data, what the moments get: the share with the best intervals.
+    """Choose the share of the moments with the best expected intervals, without data.
 
-    Directions between a typical strength and a hundredth of it are considered. Along
-    each direction noise on the curvature lengthens the interval, and its relative error
-    costs coverage.
+    The criterion considers directions with curvatures between a typical value and a
+    hundredth of it. In each direction, noise on the curvature lengthens the interval, and
+    the relative error of the curvature reduces coverage.
     """
     if rows is None or task.neighbours is not Neighbours.REPLACE_ONE:
         return UNKNOWN_ROWS_SHARES[type(budget)]
@@ -260,7 +260,7 @@ def _cost(main: Calibration, share: Fraction, budget: Budget, rows: int) -> floa
 def _moment_deviations(
     main: Calibration, share: Fraction, budget: Budget
 ) -> tuple[float, float]:
-    """Return the deviations of the noise that a share buys, on curvature and scatter."""
+    """Return the standard deviations of noise on curvature and scatter under a share."""
     release, part = MomentRelease(), budget.share(share)
     fixed = release.calibrate(main.objective, part, main.neighbours, copies=main.copies)
     weight = fixed.weight(math.inf)
@@ -286,7 +286,7 @@ def _three_ways(
 def _as_published(
     mechanism: IntervalMechanism, budget: Budget, neighbours: Neighbours
 ) -> tuple[IntervalMechanism, Budget]:
-    """Return the mechanism and the kind of budget that the paper's algorithms use."""
+    """Return the mechanism and the budget as used by the algorithms of the paper."""
     if neighbours is not Neighbours.REPLACE_ONE:
         raise InvalidParameter(
             "neighbours", "'replace-one' for variant='published'", str(neighbours)
@@ -303,14 +303,14 @@ def _as_published(
 def _divide(
     task: _Task, budget: Budget, part: Fraction
 ) -> tuple[Calibration, Budget, tuple[Event, ...]]:
-    """Calibrate the coefficients with their part; return what it leaves to the moments.
+    """Calibrate the coefficients with their share, and return the rest for the moments.
 
-    Shares of (epsilon, delta) are shares of a squared Gaussian shift. Where everything is
-    one, shifts compose exactly; where the coefficients' privacy profile is known, it is
-    composed with a shift, and the last value is the one event that both make up;
-    elsewhere, and where delta alone would pay for the coefficients' shift, epsilon and
-    delta are cut. Where a pure epsilon beside the same shift, or spherical Laplace noise
-    whose profile is composed with it, buys coefficients with shorter noise, it is taken.
+    Shares of (epsilon, delta) are shares of the squared Gaussian shift. If both releases
+    are Gaussian shifts, these compose exactly. If the privacy profile of the coefficients
+    is known, it is composed with a shift, and the third value returned is the joint event.
+    Otherwise, or if delta alone would cover the shift of the coefficients, epsilon and
+    delta are divided proportionally. With the same shift for the moments, coefficients with
+    pure epsilon or spherical Laplace noise are preferred if their noise is smaller.
     """
     if isinstance(budget, Approx):
         delta = float(budget.delta)
@@ -328,7 +328,7 @@ def _divide(
 def _by_shift(
     task: _Task, budget: Approx, part: Fraction, first: float
 ) -> tuple[Calibration, Budget, tuple[Event, ...]] | None:
-    """Give the coefficients epsilon ``first`` at the whole delta, the moments a shift."""
+    """Calibrate coefficients with epsilon ``first`` and full delta if a shift remains."""
     whole = gaussian_mu(budget.epsilon, budget.delta)
     main = task.spending(Approx(repr(first), budget.delta))
     spent, alone = gaussian_part(main.events)
@@ -345,12 +345,12 @@ def _by_shift(
 def _or_pure(
     task: _Task, budget: Approx, found: tuple[Calibration, Budget, tuple[Event, ...]]
 ) -> tuple[Calibration, Budget, tuple[Event, ...]]:
-    """Return the calibration found, or pure noise on coefficients if that is shorter."""
+    """Return the given calibration, or one with pure epsilon if its noise is smaller."""
     main, second, _ = found
     assert isinstance(second, Zcdp)  # noqa: S101
     try:
         if _pull(task.spending(Pure(budget.epsilon))) >= _pull(main):
-            return found  # less of epsilon means longer noise still
+            return found  # a smaller epsilon means even more noise
         shift = round_up(math.sqrt(2 * second.rho))
         rest = pure_left(round_down(budget.epsilon), round_down(budget.delta), shift)
         if rest <= LEAST_EPSILON:
@@ -367,10 +367,11 @@ def _or_pure(
 def _or_spherical(
     task: _Task, budget: Approx, found: tuple[Calibration, Budget, tuple[Event, ...]]
 ) -> tuple[Calibration, Budget, tuple[Event, ...]]:
-    """Return the calibration found, or spherical noise that also spends delta, if shorter.
+    """Return the given calibration, or one with smaller spherical (epsilon, delta) noise.
 
-    The ridge is that of a part of epsilon. The scale is the least whose profile leaves the
-    same shift to the moments; at most a third longer than what lengths were checked for.
+    The ridge is that of a calibration with the share `USUAL_PART` of epsilon. The scale is
+    the smallest found whose profile leaves the same shift to the moments. It exceeds the
+    scale of that calibration by at most a third.
     """
     main, second, _ = found
     mechanism = task.mechanism
@@ -401,20 +402,20 @@ def _or_spherical(
             low = middle
     if best is None or _pull(best) >= _pull(main):
         return found
-    # The coefficients alone promise what they promise together with the moments.
+    # The calibration of the coefficients states the joint budget and cost of both.
     joint = (ApproxEvent(budget.epsilon, budget.delta),)
     return replace(best, budget=budget, events=joint), second, joint
 
 
 def _pull(main: Calibration) -> float:
-    """Return the root mean square of the noise; on coefficients, times the ridge."""
+    """Return the root mean square of the noise in units of the linear term."""
     found = main.noise.deviation(main.objective.dimension)
     return found if main.solver_noise else found * main.objective.strong_convexity
 
 
 @lru_cache(maxsize=256)
 def _beside(task: _Task, main: Calibration, budget: Approx, most: float) -> float:
-    """Return the shift that the coefficients' profile leaves, up to a half too much."""
+    """Return the Gaussian shift that the profile leaves to the moments, up to 1.5·most."""
     profile = None
     if task.copies == 1 and isinstance(task.mechanism, IntervalMechanism):
         profile = task.mechanism.profile(main)

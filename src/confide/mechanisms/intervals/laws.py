@@ -1,10 +1,10 @@
 """Distribution of the errors of released coefficients, from moments and noise.
 
-Intervals are about the *plain* coefficients, those of the same model without its penalty,
-or about the *penalised* ones that are released. Both are post-processing of one release.
-``published_uncertainty`` has the formulas of Wang, Kifer and Lee (2018), slips repaired:
-their algorithm 2 floors the eigenvalues of both noisy matrices at the ridge (2c of the
-mean objective).
+The estimand of an interval is either the *plain* coefficients, those of the same model
+without its penalty, or the *penalised* ones that are released. Both kinds of intervals are
+post-processing of one release. ``published_uncertainty`` has the formulas of Wang, Kifer
+and Lee (2018), with misprints corrected: their algorithm 2 raises the eigenvalues of both
+noisy matrices to at least the ridge (2c for the mean objective).
 """
 
 import math
@@ -19,16 +19,16 @@ from confide.mechanisms.release import NoiseRecord, PlainLaw, Uncertainty
 from confide.objectives import Objective
 
 CAUTION = 0.25
-"""Noisy eigenvalues of the curvature are lowered by this part of the noise's deviation,
-and then to 0 if they are negative: too small a curvature makes too wide an interval."""
+"""Amount, in standard deviations of the noise, by which noisy eigenvalues of the curvature
+are lowered, but not below 0. This errs towards wide intervals."""
 PLAIN_CAUTION = 1.25
-"""The same for plain intervals, which lean on the curvature twice."""
+"""The same for plain intervals, which depend on the curvature more strongly."""
 WEAK = 1.0
-"""Threshold, in deviations of its noise times the square root of the number of
-directions, below which the curvature along one of them cannot be told from 0."""
+"""Threshold below which the curvature along a direction cannot be distinguished from 0, in
+standard deviations of its noise times the square root of the number of directions."""
 HIDDEN = 0.5
-"""Deviations of noise taken as the curvature of a weak direction where what the
-ridge did to it makes other coefficients doubtful."""
+"""Assumed curvature of weak directions, in standard deviations of the noise, for the
+effect of the ridge on other coefficients through these directions."""
 
 
 def uncertainty(
@@ -40,10 +40,11 @@ def uncertainty(
     *,
     unidentified: Array | None = None,
 ) -> Uncertainty:
-    """Combine moments and noise; ``rows`` is their number where it is public.
+    """Return the error distribution of the penalised coefficients.
 
-    ``unidentified`` has as columns directions that rows are known not to have: there
-    the moments are nothing but noise, and are cleared.
+    ``rows`` is the number of rows if it is public. The columns of ``unidentified`` are
+    directions orthogonal to every row. Moments along these directions are pure noise and
+    are set to 0.
     """
     if unidentified is not None and unidentified.shape[1]:
         moments = cleared(moments, unidentified)
@@ -67,11 +68,12 @@ def plain_law(
     *,
     unidentified: Array | None = None,
 ) -> PlainLaw:
-    """Return what a release says about the coefficients without a penalty.
+    """Return the estimate of the plain coefficients and its error distribution.
 
-    The ridge pulled the coefficients by about C⁻¹Λθ̃, which is added again. Directions in
-    which noise hides the curvature have a floor for it and are kept as *weak*: nothing is
-    said about coefficients that depend on them. docs/proofs/plain-intervals.md.
+    The ridge has changed the coefficients by about −C⁻¹Λθ̃, which is corrected. Directions
+    in which noise hides the curvature are recorded as *weak*, and their curvature is raised
+    to a floor. Coefficients that depend on weak directions are not identified.
+    docs/proofs/plain-intervals.md.
     """
     size = len(theta)
     absent = np.zeros((size, 0))
@@ -115,11 +117,12 @@ def plain_law(
 def _smooth_scatter(
     scatter: Array, deviation: float, vectors: Array, curvature: Array
 ) -> Array:
-    """Return the scatter of gradients, drawn towards a multiple of the curvature.
+    """Shrink the scatter of gradients towards a multiple of the curvature.
 
-    In coordinates in which the curvature (``curvature`` along ``vectors``) is 1, entries
-    whose noise is large beside that multiple, the ratio of the traces, are moved to it
-    or to 0. No direction has less than a quarter of it.
+    The multiple is the ratio of the traces. In coordinates in which the curvature
+    (``curvature`` along ``vectors``) is the identity, noisy diagonal entries are shrunk
+    towards this ratio, the other entries towards 0. Eigenvalues are raised to at least a
+    quarter of the ratio.
     """
     root = np.sqrt(curvature)
     inner = vectors.T @ scatter @ vectors
@@ -135,12 +138,13 @@ def _smooth_scatter(
 
 
 def _dispersion(objective: Objective, scatter: Array, curvature: Array) -> float | None:
-    """Return about the mean of squared slopes over the mean of curvatures.
+    """Estimate the mean of squared slopes divided by the mean curvature.
 
-    Records have weights v = X/‖x‖, and the traces have weights 1 and 1/v, the entries of
-    the constant column v² and v. If logarithms of v are normal, these four determine the
-    ratio without weights. With weights w of records as well the scatter has w² and the
-    curvature w, and nothing that is released distinguishes them.
+    Records have weights v = X/‖x‖. The effective weights of scatter and curvature are then
+    1 and 1/v in the traces, and v² and v in the entries of the constant column. If log v is
+    normal, these four numbers determine the unweighted ratio. With case weights w the
+    scatter is weighted by w² and the curvature by w. The released moments do not determine
+    the difference, so the result is None.
     """
     if objective.case_weights:
         return None
@@ -155,9 +159,10 @@ def _dispersion(objective: Objective, scatter: Array, curvature: Array) -> float
 
 
 def _total_curvature(objective: Objective, moments: Moments) -> float:
-    """Return about the sum of the records' curvatures, or less.
+    """Estimate the sum of the curvatures φ″ of all records, or a lower bound on it.
 
-    The constant column shows it; without one, no row is longer than the longest.
+    The estimate is the entry of the constant column. Without a constant column, the trace
+    is divided by the largest squared row length, which gives a lower bound.
     """
     responses = objective.responses
     diagonal = np.diag(moments.curvature)
@@ -168,7 +173,7 @@ def _total_curvature(objective: Objective, moments: Moments) -> float:
 
 
 def cleared(moments: Moments, unidentified: Array) -> Moments:
-    """Return the moments without what noise put into some directions."""
+    """Return the moments with the given directions projected out."""
     basis = np.linalg.qr(unidentified)[0]
     keep = np.eye(len(unidentified)) - basis @ basis.T
     curvature, scatter = (keep @ m @ keep for m in (moments.curvature, moments.scatter))
@@ -176,7 +181,7 @@ def cleared(moments: Moments, unidentified: Array) -> Moments:
 
 
 def combine(inverse: Array, scatter: Array, noise: NoiseRecord, size: int) -> Uncertainty:
-    """Return the error's distribution from H⁻¹, the scatter of gradients, and the noise."""
+    """Return the error distribution, given H⁻¹, the scatter of gradients, and the noise."""
     through = inverse if noise.added_to == "linear term" else np.eye(size)
     return Uncertainty(
         inverse @ scatter @ inverse,
@@ -187,7 +192,7 @@ def combine(inverse: Array, scatter: Array, noise: NoiseRecord, size: int) -> Un
 
 
 def lowered(matrix: Array, by: float) -> Array:
-    """Lower the eigenvalues, but not below 0."""
+    """Lower the eigenvalues by a given amount, but not below 0."""
     values, vectors = np.linalg.eigh(matrix)
     return np.asarray((vectors * np.maximum(values - by, 0.0)) @ vectors.T)
 
@@ -195,7 +200,7 @@ def lowered(matrix: Array, by: float) -> Array:
 def published_uncertainty(
     objective: Objective, theta: Array, noise: NoiseRecord, moments: Moments, rows: int
 ) -> Uncertainty:
-    """Combine moments and noise by the paper's formulas, on the scale of a sum."""
+    """Return the error distribution by the formulas of the paper, on the scale of a sum."""
     ridge = objective.strong_convexity
     pull = objective.ridge * theta
     curvature = floored(moments.curvature + np.diag(objective.ridge), ridge)
@@ -205,6 +210,6 @@ def published_uncertainty(
 
 
 def floored(matrix: Array, floor: float) -> Array:
-    """Raise eigenvalues to the floor."""
+    """Raise smaller eigenvalues to the floor."""
     values, vectors = np.linalg.eigh(matrix)
     return np.asarray((vectors * np.maximum(values, floor)) @ vectors.T)

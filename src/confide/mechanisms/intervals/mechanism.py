@@ -1,8 +1,9 @@
-"""Intervals as a combinator: a mechanism, and what the errors of its coefficients need.
+"""A wrapper that adds confidence intervals to a mechanism.
 
-`WithIntervals` calibrates a mechanism and a release of moments to cost one budget together.
-The release keeps the distribution of its errors, not the intervals: those can be computed
-again at any level and for any linear function of the coefficients.
+`WithIntervals` calibrates a mechanism and a release of moments for one joint budget. The
+moments are the curvature and the scatter, from which the covariance of the errors is
+estimated. The release stores the distribution of the errors instead of intervals, so that
+intervals can be computed at any level and for any linear function of the coefficients.
 """
 
 import math
@@ -42,7 +43,11 @@ from confide.solvers import longest_certified
 
 
 def weighs_records(mechanism: Mechanism, intervals: Intervals | None) -> bool:
-    """Whether a fit weights records: their curvature alone does not show their scatter."""
+    """Whether a fit weights records by the lengths of their rows.
+
+    Model-based intervals derive the scatter from the curvature, which requires records of
+    equal weight.
+    """
     alone = intervals is not None and intervals.variant == "model-based"
     return WEIGHTED_RECORDS in mechanism.needs and not alone
 
@@ -54,13 +59,13 @@ class IntervalCalibration(Calibration):
     Parameters
     ----------
     mechanism : Mechanism
-        What was calibrated.
+        The calibrated mechanism.
     objective : Objective
         Objective with its ridge.
     budget : Pure, Approx or Zcdp
-        What both releases cost together.
+        Joint budget of both releases.
     neighbours : Neighbours
-        Relation that is protected.
+        Neighbour relation that is protected.
     theorem : str
         Page and anchor of the theorem.
     noise : Noise
@@ -68,15 +73,15 @@ class IntervalCalibration(Calibration):
     solver_noise : Noise or None
         Second noise of the coefficients.
     tolerance : float
-        How close the solver must come.
+        Largest permitted distance of the solver's result from the exact minimiser.
     events : tuple of Event
-        What both cost, for a ledger.
+        Privacy events of both releases, as recorded in a ledger.
     copies : int, default=1
         Number of objectives.
     status : Status, optional
         Status of the theorem.
     reason : str, default=""
-        Why the status is not PROVED.
+        Reason why the status is not PROVED.
     main : Calibration
         Calibration of the coefficients alone.
     moments : MomentCalibration
@@ -96,7 +101,7 @@ class IntervalCalibration(Calibration):
     >>> both.noise.scale > 2 * alone.noise.scale
     True
 
-    Intervals cost accuracy: coefficients that share a budget with them have more noise.
+    Intervals reduce accuracy, because the coefficients receive only a part of the budget.
     """
 
     main: Calibration = field(kw_only=True)
@@ -110,21 +115,22 @@ class IntervalCalibration(Calibration):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What the coefficients and the sums assume."""
+        """Assumptions of the coefficients and of the moments."""
         return (*self.main.guarantee.assumptions, ROW_LIMIT)
 
     def check_rows(self, rows: Rows) -> None:
-        """Reject tables by their public shape, before anything is spent.
+        """Reject unsuitable tables by their public shape, before any budget is spent.
 
         Parameters
         ----------
         rows : Rows
-            Bounded rows, of which only the shape is looked at.
+            Bounded rows. Only their shape is used.
 
         Raises
         ------
         InvalidParameter
-            The table is too long, or arithmetic cannot certify the tolerance.
+            The table has too many rows, or the tolerance cannot be certified in double
+            precision.
         """
         self.main.check_rows(rows)
         self.moments.check_rows(rows)
@@ -132,26 +138,26 @@ class IntervalCalibration(Calibration):
 
 @dataclass(frozen=True, slots=True)
 class WithIntervals:
-    """Mechanism whose release includes the errors of its coefficients.
+    """Mechanism whose release includes the error distribution of its coefficients.
 
-    It divides the budget between the coefficients and the moments of their errors.
+    The budget is divided between the coefficients and the moments of their errors.
 
-    Guarantee    that of the mechanism and of `MomentRelease` together.
-    Public       ``rows``, their number, under replace-one neighbours; ``unidentified``
-                 directions (columns of a matrix) that no row has; ``heights``, the largest
-                 entry of every column.
+    Guarantee    composition of the mechanism and `MomentRelease`.
+    Public       ``rows``, the number of rows, under replace-one neighbours;
+                 ``unidentified``, directions (columns of a matrix) orthogonal to every row;
+                 ``heights``, the largest entry of every column.
     Proof        docs/proofs/private-intervals.md
 
     Parameters
     ----------
     mechanism : Mechanism
-        How the coefficients are released.
+        Mechanism that releases the coefficients.
     settings : Intervals, optional
         Shares, level and variant.
     rows : int, optional
-        Number of rows, where it is public.
+        Number of rows, if it is public.
     unidentified : ndarray, optional
-        Directions that no row has.
+        Directions orthogonal to every row.
     heights : ndarray, optional
         Largest entry of every column.
 
@@ -166,7 +172,8 @@ class WithIntervals:
     >>> [str(share) for share in found.split]
     ['3/5', '9/25', '1/25']
 
-    Coefficients get three fifths of the budget, their curvature nine tenths of the rest.
+    Three fifths of the budget are for the coefficients, and nine tenths of the rest for the
+    curvature.
     """
 
     mechanism: Mechanism
@@ -185,7 +192,7 @@ class WithIntervals:
     )
 
     def check(self, objective: Objective) -> None:
-        """Reject mechanisms and objectives without intervals; calibrate nothing.
+        """Raise if this mechanism or objective does not support intervals.
 
         Parameters
         ----------
@@ -195,7 +202,7 @@ class WithIntervals:
         Raises
         ------
         UnmetNeeds
-            Estimates would not be near normal.
+            Estimates would not be approximately normal.
         """
         check_intervals(self.mechanism, objective)
 
@@ -207,18 +214,19 @@ class WithIntervals:
         *,
         copies: int = 1,
     ) -> IntervalCalibration:
-        """Choose noise and ridge from public facts alone.
+        """Choose noise and ridge from public information alone.
 
         Parameters
         ----------
         objective : Objective
             Loss, ridge, penalty and public bounds.
         budget : Pure, Approx or Zcdp
-            What the release may cost. A larger one means less noise.
+            Privacy budget of the release. A larger one means less noise.
         neighbours : Neighbours
-            Relation to protect.
+            Neighbour relation to protect.
         copies : int, default=1
-            Number of objectives that share the rows and the budget.
+            Number of objectives, such as one per class, that share the rows and the
+            budget.
 
         Returns
         -------
@@ -230,7 +238,7 @@ class WithIntervals:
         UnmetNeeds
             The theorem does not cover this objective.
         InvalidParameter
-            No noise for this budget, relation or ridge.
+            There is no noise for this budget, neighbour relation or ridge.
         """
         split = self._split(objective, budget, neighbours, copies, NOTHING)
         return self._calibration(split, budget, neighbours, copies)
@@ -244,7 +252,7 @@ class WithIntervals:
         copies: int,
         reserve: Fraction,
     ) -> tuple[IntervalCalibration, Budget, tuple[Event, ...]]:
-        """Calibrate with all of a budget but a reserve.
+        """Calibrate with a budget, except for a reserved share.
 
         Parameters
         ----------
@@ -253,20 +261,21 @@ class WithIntervals:
         budget : Pure, Approx or Zcdp
             Whole budget.
         neighbours : Neighbours
-            Relation to protect.
+            Neighbour relation to protect.
         copies : int
-            Number of objectives that share the rows and the budget.
+            Number of objectives, such as one per class, that share the rows and the
+            budget.
         reserve : Fraction
-            Share of the budget to keep for something else.
+            Share of the budget to reserve for another release.
 
         Returns
         -------
         calibration : IntervalCalibration
             Coefficients and moments.
         rest : Pure, Approx or Zcdp
-            What the reserve may spend.
+            Reserved budget.
         events : tuple of Event
-            Cost of everything together, where it is accounted for jointly.
+            Joint cost of everything, if accounted for by a single event; otherwise empty.
         """
         split = self._split(objective, budget, neighbours, copies, reserve)
         assert split.rest is not None  # noqa: S101
@@ -326,9 +335,9 @@ class WithIntervals:
         Parameters
         ----------
         calibration : IntervalCalibration
-            What `calibrate` returned.
+            Result of `calibrate`.
         tasks : iterable of Rows
-            Private rows, with one target for every copy.
+            Private rows of every copy, with the target of that copy.
         entropy : Entropy
             Source of random bits.
 
@@ -400,7 +409,7 @@ class WithIntervals:
         return self.rows if calibration.neighbours is Neighbours.REPLACE_ONE else None
 
     def absent(self, objective: Objective) -> Array | None:
-        """Return the directions that no row has.
+        """Return the directions orthogonal to every row.
 
         Parameters
         ----------
@@ -419,7 +428,7 @@ class WithIntervals:
 
 
 def _on_boundary(main: Calibration, values: list[Array], tasks: Iterable[Rows]) -> bool:
-    """Whether coefficients are as long as a ball, or what is certified of them, allows."""
+    """Whether coefficients reach the length that the ball or the certificate allows."""
     objective = main.objective
     radius = math.inf
     if objective.constraint is not None:

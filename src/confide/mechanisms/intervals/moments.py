@@ -1,4 +1,4 @@
-"""Curvature and scatter at released coefficients, with noise that hides one record."""
+"""Private release of curvature and scatter at coefficients that are already public."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -57,11 +57,11 @@ from confide.privacy import Budget, Neighbours, Pure
 PAGE = "private-intervals.md#"
 SLOPE_CELLS = 1024
 ROUNDING_SLACK = 1e-3
-"""Sensitivities are enlarged by this share, which covers what sums of doubles lose over
-as many rows as there may be."""
+"""Relative increase of sensitivities that covers rounding errors of sums over the largest
+permitted number of rows."""
 
 SCORES_SLACK = 4e-3
-"""The same for the multinomial loss, whose sums are put together from pairs of classes."""
+"""The same for the multinomial loss, whose sums are assembled from pairs of classes."""
 
 INTERVAL_NEEDS: tuple[Need, ...] = (
     CURVED_LOSS,
@@ -72,21 +72,21 @@ INTERVAL_NEEDS: tuple[Need, ...] = (
     SEVERAL_SCORES,
 )
 MOMENT_SPLIT = (Fraction(16, 25), Fraction(9, 25))
-"""Ratio in which curvature and scatter share their budget, found by experiment."""
+"""Shares of curvature and scatter in the budget of the moments, found by experiment."""
 Recipe: TypeAlias = Literal["joint", "curvature", "published"]
 
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """Noisy curvature and scatter as they were released; they need not be positive.
+    """Noisy curvature and scatter as released, not necessarily positive semidefinite.
 
     Parameters
     ----------
     curvature : ndarray
-        Noisy second derivative of the loss.
+        Noisy Hessian of the total loss.
     scatter : ndarray
-        Noisy sum of the outer products of gradients. Without one of its own the curvature
-        takes its place.
+        Noisy sum of the outer products of gradients. If only the curvature was released, it
+        is used as the scatter.
     curvature_deviation : float
         Standard deviation of the noise on a diagonal entry of the curvature.
     scatter_deviation : float
@@ -100,7 +100,7 @@ class Moments:
     >>> found.curvature.diagonal() > 3 * found.curvature_deviation
     array([ True, False])
 
-    Of the second direction noise hides the curvature: its coefficient is not identified.
+    Noise hides the curvature in the second direction: its coefficient is not identified.
     """
 
     curvature: Array
@@ -111,10 +111,10 @@ class Moments:
 
 @dataclass(frozen=True, slots=True)
 class MomentCalibration:
-    """What is fixed before the coefficients are known: noise for unit sensitivity.
+    """Calibration of the moments before coefficients are known: unit-sensitivity noise.
 
-    ``parts`` are one noise for both matrices, or one for each. ``ratio`` says how much
-    the scatter counts beside the curvature, 0 where it is not released. ``heights``
+    ``parts`` contains one noise for both matrices, or one for each. ``ratio`` is the
+    weight of the scatter relative to the curvature, 0 if it is not released. ``heights``
     bound the entries of a row except the constant one, if known.
     """
 
@@ -131,7 +131,7 @@ class MomentCalibration:
     def release(
         self, coefficients: Sequence[Array], tasks: Iterable[Rows], entropy: Entropy
     ) -> tuple[Moments, ...]:
-        """Sum at every coefficient vector over its task, and add noise."""
+        """Compute the moments of every copy at its coefficients, and add noise."""
         found = []
         paid = checked_copies(tasks, self.copies)
         for theta, rows in zip(coefficients, paid, strict=True):
@@ -140,38 +140,39 @@ class MomentCalibration:
         return tuple(found)
 
     def weight(self, length: float) -> float:
-        """Return w at coefficients of this length: the ratio, in units of both bounds."""
+        """Return the weight w of the scatter at coefficients of the given length."""
         slope = self.objective.loss.slope_bound(bounds_at(self.objective, length))
         return self.ratio * largest_curvature(self.objective, length) / slope**2
 
     def check_rows(self, rows: Rows) -> None:
-        """Reject more rows than the slack covers; any table of fewer is accepted."""
+        """Reject tables with more rows than the rounding slack covers."""
         check_length(rows)
 
 
 @dataclass(frozen=True, slots=True)
 class MomentRelease:
-    """Release the curvature C and the scatter S at coefficients that are public already.
+    """Release of the curvature C and the scatter S at coefficients already public.
 
     Guarantee    pure, (epsilon, delta) or zCDP; add-remove or replace-one.
     Public       loss, bounds, the coefficients, budget.
-    Private      rows and targets, and under add-remove their number.
+    Private      rows and targets, and under add-remove the number of rows.
     Sensitivity  m·X² (add-remove) or √2·m·X² (replace-one) for the pair (C, w·S), where
-                 m² = max κ(a)²(X̄/X)² + w²a⁴ over the slopes a possible at the
-                 coefficients, which bound margins; X̄ is the longest row, X the
-                 longest times its weight.
+                 m² = max κ(a)²(X̄/X)² + w²a⁴ over the slopes a that are possible at
+                 these coefficients. X̄ is the largest row length, X the largest row
+                 length times weight.
     Noise        one vector in the space of pairs of symmetric matrices.
     Proof        docs/proofs/private-intervals.md
 
     Parameters
     ----------
     recipe : {"joint", "curvature", "published"}, default="joint"
-        Both matrices with one noise; only C; or both separately, with twice the largest
-        contribution and noise for every entry, as in Wang, Kifer and Lee (2018).
+        "joint" adds one noise vector to both matrices. "curvature" releases only C.
+        "published" releases both separately as in Wang, Kifer and Lee (2018), with twice
+        the largest contribution and noise on all entries.
     split : tuple of Fraction
-        Ratio in which curvature and scatter share the budget.
+        Relative shares of curvature and scatter in the budget.
     heights : ndarray, optional
-        Largest entries of a row.
+        Largest entry of every column.
 
     Examples
     --------
@@ -198,30 +199,31 @@ class MomentRelease:
         *,
         copies: int = 1,
     ) -> MomentCalibration:
-        """Choose noise from public facts alone.
+        """Choose noise from public information alone.
 
         Parameters
         ----------
         objective : Objective
             Loss, ridge, penalty and public bounds.
         budget : Pure, Approx or Zcdp
-            What the release may cost. A larger one means less noise.
+            Privacy budget of the release. A larger one means less noise.
         neighbours : Neighbours
-            Relation to protect.
+            Neighbour relation to protect.
         copies : int, default=1
-            Number of objectives that share the rows and the budget.
+            Number of objectives, such as one per class, that share the rows and the
+            budget.
 
         Returns
         -------
         MomentCalibration
-            Noise for unit sensitivity, and what it costs.
+            Noise for unit sensitivity, and its cost.
 
         Raises
         ------
         UnmetNeeds
             The theorem does not cover this objective.
         InvalidParameter
-            No noise for this budget, relation or ridge.
+            There is no noise for this budget, neighbour relation or ridge.
         """
         check_needs("Intervals", INTERVAL_NEEDS, objective)
         ratio = 1.0
@@ -248,7 +250,7 @@ class MomentRelease:
 
 
 def sums(objective: Objective, rows: Rows, theta: Array) -> tuple[Array, Array]:
-    """Return C and S, which are private."""
+    """Return the exact C and S, which are private."""
     loss = objective.loss
     if isinstance(loss, Multinomial):
         return _sums_of_scores(loss, rows, theta)
@@ -265,7 +267,7 @@ def sums(objective: Objective, rows: Rows, theta: Array) -> tuple[Array, Array]:
 
 
 def _sums_of_scores(loss: Multinomial, rows: Rows, theta: Array) -> tuple[Array, Array]:
-    """Return C and S of several scores, from weights that are not negative."""
+    """Return C and S for the multinomial loss, from Gram matrices of weighted rows."""
     point, pairs = theta.reshape(-1, loss.coordinates), class_pairs(loss.classes)
 
     def part(block: Block) -> tuple[Any, ...]:
@@ -296,7 +298,7 @@ def add_noise(
     scatter: Array,
     entropy: Entropy,
 ) -> Moments:
-    """Add noise that hides one record to C and S, and round to public lattices."""
+    """Add noise to C and S, and round to public lattices."""
     if calibration.recipe == "published":
         return _published(calibration, theta, curvature, scatter, entropy)
     size = len(theta)
@@ -316,7 +318,7 @@ def add_noise(
 
 
 def noises(calibration: MomentCalibration, length: float) -> list[UnitNoise]:
-    """Return the noise at coefficients of this length: for both matrices, or for each."""
+    """Return the noise at coefficients of a given length, for both matrices or for each."""
     objective = calibration.objective
     if calibration.recipe == "published":
         contributions = (
@@ -331,9 +333,9 @@ def noises(calibration: MomentCalibration, length: float) -> list[UnitNoise]:
 
 
 def _check_scales(calibration: MomentCalibration) -> None:
-    """Refuse, before anything is spent, noise that doubles could not hold.
+    """Reject noise scales outside the range of doubles, before any budget is spent.
 
-    Scales grow with the length of the coefficients, so checking two lengths is enough.
+    Scales increase with the length of the coefficients, so checking two lengths suffices.
     """
     for length in (0.0, math.inf):
         weight = calibration.weight(length)
@@ -345,7 +347,7 @@ def _check_scales(calibration: MomentCalibration) -> None:
 
 
 def sensitivity(calibration: MomentCalibration, length: float) -> float:
-    """Bound how far one record moves (C, w·S) at coefficients of this length."""
+    """Return the sensitivity of (C, w·S) at coefficients of a given length."""
     objective = calibration.objective
     pairs = math.sqrt(2) if calibration.neighbours is Neighbours.REPLACE_ONE else 1.0
     longest = largest_contribution(objective, calibration.weight(length), length)
@@ -354,9 +356,9 @@ def sensitivity(calibration: MomentCalibration, length: float) -> float:
 
 
 def largest_contribution(objective: Objective, weight: float, length: float) -> float:
-    """Bound √((κX̄/X)² + w²a⁴) over the slopes a possible at coefficients of this length.
+    """Bound √((κX̄/X)² + w²a⁴) over possible slopes a at coefficients of a given length.
 
-    Every cell of a grid is bounded by its largest κ and its largest a.
+    On every cell of a grid of slopes, κ and a are replaced by their largest values.
     """
     loss, public = objective.loss, bounds_at(objective, length)
     steepest = steepest_slope(objective, length)
@@ -372,7 +374,7 @@ def largest_contribution(objective: Objective, weight: float, length: float) -> 
 
 
 def largest_sums(objective: Objective, length: float) -> tuple[float, float]:
-    """Bound the entries of C and of S in public, at coefficients of this length."""
+    """Return public bounds on the entries of C and S at coefficients of a given length."""
     most = MAX_ROWS * objective.row_norm**2
     return most * largest_curvature(objective, length), most * steepest_slope(
         objective, length
@@ -380,7 +382,7 @@ def largest_sums(objective: Objective, length: float) -> tuple[float, float]:
 
 
 def steepest_slope(objective: Objective, length: float) -> float:
-    """Return the largest slope at coefficients of this length."""
+    """Return the largest slope at coefficients of a given length."""
     margin = objective.margin_size(length)
     return objective.loss.steepest_slope(bounds_at(objective, length), margin)
 
@@ -388,10 +390,11 @@ def steepest_slope(objective: Objective, length: float) -> float:
 def effective_length(
     objective: Objective, theta: Array, heights: Array | None = None
 ) -> float:
-    """Return the longest margin that matters at public coefficients, over the longest row.
+    """Return the largest relevant margin divided by the largest row norm.
 
-    Every row has the same constant entry, and the rest of it is as long as that leaves;
-    ``heights`` bound its entries one by one.
+    The coefficients are public. All rows have the same constant entry, which limits the
+    length of their other entries.
+    ``heights`` bounds these entries individually.
     """
     whole = float(np.linalg.norm(theta))
     if is_multinomial(objective.loss):
@@ -411,26 +414,26 @@ def effective_length(
 
 
 def bounds_at(objective: Objective, length: float) -> PublicBounds:
-    """Return what bounds every record at coefficients of this length, public by now."""
+    """Return the public bounds on every record at coefficients of a given length."""
     public = objective.public
     return replace(public, coef_norm=min(public.coef_norm, length))
 
 
 def largest_curvature(objective: Objective, length: float) -> float:
-    """Return the largest eigenvalue of one record's curvature, in units of X²."""
+    """Return the largest eigenvalue of the Hessian of one record, in units of X²."""
     bound = curvature_bound(objective.loss, bounds_at(objective, length))
     return bound * _stretch(objective)
 
 
 def _stretch(objective: Objective) -> float:
-    """Return X̄/X: weights bound the length of a row once, and a curvature has it twice."""
+    """Return X̄/X, because w‖x‖ ≤ X gives w‖x‖² ≤ X·X̄ = X²·(X̄/X)."""
     return objective.reach / objective.row_norm
 
 
 def noise_records(
     calibration: MomentCalibration, moments: Sequence[Moments]
 ) -> tuple[NoiseRecord, ...]:
-    """Describe the noise for the release; its scale follows the coefficients' length."""
+    """Describe the noise for the release, at the scale of the first copy."""
     kind = calibration.parts[0].kind
     entries = [NoiseRecord(kind, moments[0].curvature_deviation, "curvature")]
     if calibration.ratio:
@@ -445,7 +448,7 @@ def _published(
     scatter: Array,
     entropy: Entropy,
 ) -> Moments:
-    """Add noise as published: doubled contributions, every entry on its own."""
+    """Add noise as published: doubled contributions, and separate noise on every entry."""
     length = float(np.linalg.norm(theta))
     most = largest_sums(calibration.objective, length)
     noisy, spreads = [], []

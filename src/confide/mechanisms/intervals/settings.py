@@ -20,22 +20,23 @@ class Intervals:
     Parameters
     ----------
     share : float, str or Fraction, optional
-        Share of the budget for the moments of the errors. A larger one gives
-        coefficients more noise and more information about it. By default chosen from
-        public facts.
+        Share of the budget for the moments of the errors. A larger share means more noise
+        in the coefficients and more precise knowledge of their errors. By default chosen
+        from public information.
     split : sequence of three numbers, optional
-        Shares of coefficients, curvature and scatter, which add up to 1, instead of
+        Shares of coefficients, curvature and scatter, which add up to 1. An alternative to
         ``share``.
     level : float, default=0.95
         Confidence level, from 0.5 to below 1.
     variant : {"tight", "model-based", "published"}, default="tight"
-        Sandwich covariance; covariance that trusts the model and saves the scatter; or the
-        method of Wang, Kifer and Lee (2018).
+        "tight" is the sandwich covariance. "model-based" assumes that the model is correct
+        and does not need the scatter. "published" is the method of Wang, Kifer and Lee
+        (2018).
     samples : int, default=10_000
         Number of draws of the published variant.
     of : {"plain", "penalised"}, optional
-        Coefficients that intervals are for: those of the model without its ridge, or with
-        it. By default "plain", and "penalised" for the published variant.
+        Estimand of the intervals: the coefficients of the model without or with its ridge.
+        By default "plain", and "penalised" for the published variant.
 
     Raises
     ------
@@ -85,7 +86,7 @@ class Intervals:
             object.__setattr__(self, "split", _three_parts(self.split))
 
     def _settle_target(self) -> None:
-        """Check variant and target; the published variant is about penalised ones."""
+        """Check the variant and set the estimand: penalised for the published variant."""
         if self.variant not in get_args(Variant):
             raise InvalidParameter(
                 "variant", f"one of {list(get_args(Variant))}", self.variant
@@ -109,12 +110,12 @@ class Intervals:
         Parameters
         ----------
         value : None, bool, float, "auto", sequence, mapping or Intervals
-            Whether there are intervals, their share, their split, or settings.
+            Whether intervals are requested, or their share, split or settings.
 
         Returns
         -------
         Intervals or None
-            The settings; None without intervals.
+            The settings, or None if no intervals are requested.
         """
         if value is None or value is False:
             return None

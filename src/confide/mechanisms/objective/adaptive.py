@@ -1,7 +1,7 @@
-"""Adaptive objective perturbation: a rough private look sets the weights of a second.
+"""Adaptive objective perturbation: a first private fit sets the weights of a second.
 
-One budget pays for both looks at the same rows. Everything is fixed before the first:
-noises, ridges and events come from public facts alone (docs/proofs/adaptive-objective.md).
+Both fits use the same rows and share one budget. Noises, ridges and events are fixed before
+the first fit, from public information alone (docs/proofs/adaptive-objective.md).
 """
 
 import math
@@ -51,11 +51,11 @@ FIRST_FIT = " of the first look"
 
 @dataclass(frozen=True, slots=True)
 class AdaptiveCalibration(Calibration):
-    """The second look, with the first, and with what both cost together.
+    """Calibration of the second fit, with the ``first`` fit and the joint cost of both.
 
-    ``alone`` is what the second look may spend on its own, ``precise`` the share of every
-    budget that pays for solvers; ``alone`` is None where only the sum of both looks is
-    known.
+    ``alone`` is the budget of the second fit by itself, or None if only the sum of both
+    costs is known. ``precise`` is the share of every budget that covers the tolerance of
+    the solver.
     """
 
     mechanism: "AdaptiveObjectivePerturbation"
@@ -64,7 +64,7 @@ class AdaptiveCalibration(Calibration):
     precise: Fraction = field(kw_only=True)
 
     def records(self, added_to: str) -> tuple[NoiseRecord, ...]:
-        """Describe the noises of both looks, the second first."""
+        """Describe the noises of both fits, those of the second fit first."""
         before = [
             NoiseRecord(one.kind, one.scale, one.added_to + FIRST_FIT)
             for one in self.first.records(added_to)
@@ -73,23 +73,24 @@ class AdaptiveCalibration(Calibration):
 
     @property
     def largest_ridge(self) -> float:
-        """The largest weight that the first look can give a coefficient's ridge."""
+        """Largest ridge weight of a coefficient that can result from the first fit."""
         most = 2 * self.mechanism.cap * float(_asked(self.objective).max())
         return max(float(self.objective.ridge.max()), most)
 
     def check_rows(self, rows: Rows) -> None:
-        """Reject by shape, before anything is spent, what no solver could certify."""
+        """Reject tables for which a fit could not be certified, by their shape alone."""
         self.first.check_rows(rows)
         Calibration.check_rows(self, rows)
 
     def retrieved(self, noise: Noise) -> float:
-        """Return how much of the half reserved for the log-determinant the noise could use.
+        """Return the share of the log-determinant's half of the budget left to the noise.
 
-        Half of what the second look may spend (both looks, where only their sum is known)
-        is what a split in advance sets aside; the cost of the noise alone is compared with
-        the other half. It is 1 if the log-determinant costs nothing, 0 if it costs a half.
-        Noise too short for two opposite gradients is that of a ball, in which there are
-        none.
+        Fixed allocations reserve half of the budget of the second fit (of both fits if only
+        the sum of their costs is known) for the log-determinant term. The result compares
+        the cost of the noise alone with the other half. It is 1 if the log-determinant term
+        costs nothing, and 0 if it costs half of the budget. If the noise would be too small
+        for two opposite gradients, it was calibrated for a ball, in which gradients are
+        closer to each other.
         """
         pairs: list[tuple[Objective, Noise]] = [(self.objective, noise)]
         if self.alone is None:
@@ -134,22 +135,22 @@ L1_PROX = Need(
 class AdaptiveObjectivePerturbation:
     """Adaptive penalties: a private ridge fit sets the weights of an ℓ1 penalty.
 
-    The first look is `ObjectivePerturbation` with a ridge; its coefficients θ¹ are private.
-    The second minimises Σφ + ⟨b,θ⟩ + Σvⱼ|θⱼ| + ½Λ‖θ − θ¹‖² ("lasso"; with the l1 part of an
-    elastic net the same; around 0 if it is not ``centred``), or the sum
-    Σφ + ⟨b,θ⟩ + ½ΣΛⱼθⱼ² with Λⱼ = 2·max(vⱼ, Λ/2) ("bridge": no zeros, and no other ridge).
-    The weights are
+    The first fit is `ObjectivePerturbation` with a ridge. Its private coefficients are θ¹.
+    With style "lasso", the second fit minimises Σφ + ⟨b,θ⟩ + Σvⱼ|θⱼ| + ½Λ‖θ − θ¹‖². The
+    ridge is around 0 if the fit is not ``centred``, and of an elastic net only the ℓ1 part
+    is weighted. With style "bridge", the second fit minimises Σφ + ⟨b,θ⟩ + ½ΣΛⱼθⱼ² with
+    Λⱼ = 2·max(vⱼ, Λ/2), which gives no exact zeros. The weights are
 
         vⱼ = λⱼ · min(cap, (typical / |θ¹ⱼ|)^power),
 
-    with λⱼ from the objective's penalty: a coefficient that looked average gets the weight
-    that was asked for. A good λⱼ is about the deviation of the second look's noise; without
-    a penalty there is nothing to weight, and the first look is wasted.
+    with λⱼ from the objective's penalty, so that an average coefficient has weight λⱼ. A
+    good λⱼ is about the standard deviation of the noise in the second fit. Without a
+    penalty all weights are 0, and the budget of the first fit is wasted.
 
     Guarantee    pure, (epsilon, delta) or zCDP; add-remove or replace-one.
     Public       loss, penalty, constraint, bounds, ridge, budget, share, tolerance.
-    Private      rows and targets, and under add-remove their number.
-    Noise        that of `ObjectivePerturbation` in both looks, fixed before the first.
+    Private      rows and targets, and under add-remove the number of rows.
+    Noise        as in `ObjectivePerturbation` for both fits, fixed before the first.
     Proof        docs/proofs/adaptive-objective.md
 
     Parameters
@@ -157,24 +158,25 @@ class AdaptiveObjectivePerturbation:
     style : {"lasso", "bridge"}, default="lasso"
         Weighted ℓ1 penalty, or a weighted ridge.
     share : Fraction, default=1/4
-        Share of the budget for the first look.
+        Share of the budget for the first fit.
     power : float, default=1.0
-        Exponent of the weights. A larger one treats small and large coefficients more
-        differently.
+        Exponent of the weights. A larger one makes the weights of small and large
+        coefficients more different.
     cap : float, default=100.0
         Largest ratio of a weight to that of an average coefficient.
     typical : float, optional
         Size of an average coefficient; by default the mean of |θ¹|.
     centred : bool, default=True
-        Whether the second ridge pulls towards the first look instead of 0.
+        Whether the second ridge shrinks towards the first fit instead of 0.
     tolerance : float, optional
-        How close to the exact minimiser the solver must come, divided by a ridge below 1.
-        By default so close that the second noise is below a tenth of the first.
+        Largest distance of the solver's result from the exact minimiser. It is divided by
+        the ridge if that is below 1. By default so small that the second noise is below a
+        tenth of the first.
     precision_share : Fraction, default=1/100
         Share of the budget for the second noise, which covers the solver's tolerance.
     coef_norm_guess : float, optional
-        Public guess of ‖θ‖, from which an automatic ridge is chosen. It affects accuracy,
-        never privacy. By default that of the objective.
+        Public guess of ‖θ‖ for the choice of an automatic ridge. The guess affects
+        accuracy, never privacy. By default the guess of the objective.
 
     Raises
     ------
@@ -192,7 +194,7 @@ class AdaptiveObjectivePerturbation:
     >>> round(found.first.noise.scale / found.noise.scale, 1)
     3.0
 
-    With a quarter of the budget the first look has three times the noise of the second.
+    With a quarter of the budget the first fit has three times the noise of the second.
     """
 
     style: Style = "lasso"
@@ -241,7 +243,7 @@ class AdaptiveObjectivePerturbation:
 
     @property
     def look(self) -> ObjectivePerturbation:
-        """Mechanism of both looks."""
+        """Mechanism of both fits."""
         return ObjectivePerturbation(
             tolerance=self.tolerance,
             precision_share=self.precision_share,
@@ -257,18 +259,19 @@ class AdaptiveObjectivePerturbation:
         *,
         copies: int = 1,
     ) -> AdaptiveCalibration:
-        """Choose noise and ridge from public facts alone.
+        """Choose noise and ridge from public information alone.
 
         Parameters
         ----------
         objective : Objective
             Loss, ridge, penalty and public bounds.
         budget : Pure, Approx or Zcdp
-            What the release may cost. A larger one means less noise.
+            Privacy budget of the release. A larger one means less noise.
         neighbours : Neighbours
-            Relation to protect.
+            Neighbour relation to protect.
         copies : int, default=1
-            Number of objectives that share the rows and the budget.
+            Number of objectives, such as one per class, that share the rows and the
+            budget.
 
         Returns
         -------
@@ -280,7 +283,7 @@ class AdaptiveObjectivePerturbation:
         UnmetNeeds
             The theorem does not cover this objective.
         InvalidParameter
-            No noise for this budget, relation or ridge.
+            There is no noise for this budget, neighbour relation or ridge.
         """
         check_needs(type(self).__name__, self.needs, objective)
         rough = replace(objective, penalty=None, l2=None)
@@ -306,14 +309,14 @@ class AdaptiveObjectivePerturbation:
     def release(
         self, calibration: AdaptiveCalibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Look twice at the rows of every task, and release the second results.
+        """Fit every copy twice, and release the results of the second fits.
 
         Parameters
         ----------
         calibration : AdaptiveCalibration
-            What `calibrate` returned.
+            Result of `calibrate`.
         tasks : iterable of Rows
-            Private rows, with one target for every copy.
+            Private rows of every copy, with the target of that copy.
         entropy : Entropy
             Source of random bits.
 
@@ -335,19 +338,19 @@ class AdaptiveObjectivePerturbation:
         return replace(release, retrieved=min(shares), weights=tuple(weights))
 
     def weights(self, calibration: Calibration, rough: Array) -> Array:
-        """Return the weights vⱼ of the second look.
+        """Return the weights vⱼ of the second fit.
 
         Parameters
         ----------
         calibration : Calibration
-            What `calibrate` returned.
+            Result of `calibrate`.
         rough : ndarray
-            Private coefficients of the first look.
+            Private coefficients of the first fit.
 
         Returns
         -------
         ndarray
-            A weight for every coefficient; post-processing of the first look.
+            Weight of every coefficient, by post-processing of the first fit.
         """
         asked = _asked(calibration.objective)
         size = np.abs(rough)
@@ -360,19 +363,19 @@ class AdaptiveObjectivePerturbation:
         return np.asarray(asked * (usual / np.maximum(size, least)) ** self.power)
 
     def tilt(self, calibration: Calibration, rough: Array) -> Array:
-        """Return the linear term that centres the second ridge at the first look.
+        """Return the linear term that centres the second ridge at the first fit.
 
         Parameters
         ----------
         calibration : Calibration
-            What `calibrate` returned.
+            Result of `calibrate`.
         rough : ndarray
-            Private coefficients of the first look.
+            Private coefficients of the first fit.
 
         Returns
         -------
         ndarray
-            A term for every coefficient, 0 where the ridge is not centred.
+            Linear term, 0 if the ridge is not centred.
         """
         if self.style == "bridge" or not self.centred:
             return np.zeros(len(rough))
@@ -381,7 +384,7 @@ class AdaptiveObjectivePerturbation:
     def _second(
         self, calibration: AdaptiveCalibration, weights: Array
     ) -> AdaptiveCalibration:
-        """Return the second look under these weights, with no more noise than was fixed."""
+        """Return the second fit with the given weights and at most the fixed noise."""
         objective = calibration.objective
         own = objective.penalty.ridge(1)[0] if objective.penalty is not None else 0.0
         floor = (objective.l2 or 0.0) + float(own)
@@ -402,7 +405,7 @@ class AdaptiveObjectivePerturbation:
         except InvalidParameter:
             return fixed
         lengths = [one.noise.expected_norm(final.dimension) for one in (again, fixed)]
-        # (epsilon, delta) alone composes worse than a Gaussian shift of the same budget.
+        # A Gaussian shift composes better than (epsilon, delta) of the same budget.
         covered = again.events == fixed.events[-2:] or gaussian_part(again.events[:1])[1]
         kept = covered and again.noise.kind == fixed.noise.kind
         shorter = kept and lengths[0] < lengths[1]
@@ -417,4 +420,4 @@ def _asked(objective: Objective) -> Array:
 
 
 MAX_RELATIVE_WEIGHT = 1e6
-"""Weights beyond this many times the average zero nothing more."""
+"""Largest useful ratio of a weight to that of an average coefficient."""

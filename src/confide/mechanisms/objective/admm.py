@@ -1,4 +1,4 @@
-"""ADMM whose every x-step is objective perturbation, solved to a certificate."""
+"""ADMM in which every x-step is objective perturbation with a certified solution."""
 
 import math
 import warnings
@@ -41,17 +41,17 @@ PAGE = "gradient-mechanisms.md#"
 
 @dataclass(frozen=True, slots=True)
 class AdmmObjectiveCalibration(Calibration):
-    """The x-step as objective perturbation of its own: ``inner``, for all turns jointly."""
+    """Calibration with objective perturbation ``inner`` for the x-steps of all turns."""
 
     inner: Calibration = field(kw_only=True)
     rho: float = field(kw_only=True)
 
     def check_rows(self, rows: Rows) -> None:
-        """Reject by shape, before anything is spent, what no solver could certify."""
+        """Reject tables for which a step could not be certified, by their shape alone."""
         self.inner.check_rows(rows)
 
     def split(self, x: Array, u: Array) -> tuple[Array, Array]:
-        """Return z and the scaled dual u that follow a private x."""
+        """Return z and the scaled dual variable u after a private x-step."""
         nonsmooth, constraint = self.objective.nonsmooth_part, self.objective.constraint
         z = prox(nonsmooth, constraint, x + u, 1 / self.rho)
         return z, x + u - z
@@ -66,26 +66,27 @@ class AdmmObjectivePerturbation:
 
     Guarantee    pure, (epsilon, delta) or zCDP; add-remove or replace-one.
     Public       loss, penalty, constraint, bounds, ridge, budget, and every setting below.
-    Private      rows and targets, and under add-remove their number.
-    Noise        that of `ObjectivePerturbation`, for ``turns`` of them on the same rows.
+    Private      rows and targets, and under add-remove the number of rows.
+    Noise        as in `ObjectivePerturbation`, for ``turns`` fits to the same rows.
     Proof        docs/proofs/gradient-mechanisms.md
 
     Parameters
     ----------
     turns : int, default=10
-        Number of steps, which share the budget. More of them mean more noise in each.
+        Number of steps, which share the budget. More steps mean more noise in each.
     rho : float, optional
-        Weight of the augmented term of the sum; by default the ridge that
+        Weight of the augmented term, on the scale of a sum; by default the ridge that
         `ObjectivePerturbation` would choose.
     tolerance : float, optional
-        How close to the exact minimiser the solver must come, divided by a ridge below 1.
-        By default so close that the second noise is below a tenth of the first.
+        Largest distance of the solver's result from the exact minimiser. It is divided by
+        the ridge if that is below 1. By default so small that the second noise is below a
+        tenth of the first.
     precision_share : Fraction, default=1/100
         Share of the budget for the second noise, which covers the solver's tolerance.
     coef_norm_guess : float, default=20.0
         Public guess of ‖θ‖, which affects accuracy, never privacy.
     ridge : float, default=1.0
-        What ``l2="auto"`` means.
+        Ridge for ``l2="auto"``.
 
     Raises
     ------
@@ -155,22 +156,23 @@ class AdmmObjectivePerturbation:
         *,
         copies: int = 1,
     ) -> AdmmObjectiveCalibration:
-        """Choose noise and ridge from public facts alone.
+        """Choose noise and ridge from public information alone.
 
         Parameters
         ----------
         objective : Objective
             Loss, ridge, penalty and public bounds.
         budget : Pure, Approx or Zcdp
-            What the release may cost. A larger one means less noise.
+            Privacy budget of the release. A larger one means less noise.
         neighbours : Neighbours
-            Relation to protect.
+            Neighbour relation to protect.
         copies : int, default=1
-            Number of objectives that share the rows and the budget.
+            Number of objectives, such as one per class, that share the rows and the
+            budget.
 
         Returns
         -------
-        AdmmCalibration
+        AdmmObjectiveCalibration
             Noise, ridge, tolerance and guarantee.
 
         Raises
@@ -178,7 +180,7 @@ class AdmmObjectivePerturbation:
         UnmetNeeds
             The theorem does not cover this objective.
         InvalidParameter
-            No noise for this budget, relation or ridge.
+            There is no noise for this budget, neighbour relation or ridge.
         """
         check_needs(type(self).__name__, self.needs, objective)
         fixed = objective.with_l2(self.ridge if objective.l2 is None else objective.l2)
@@ -216,14 +218,14 @@ class AdmmObjectivePerturbation:
     def release(
         self, calibration: AdmmObjectiveCalibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Alternate private x-steps and exact z-steps for every task.
+        """Alternate private x-steps and exact z-steps for every copy.
 
         Parameters
         ----------
-        calibration : AdmmCalibration
-            What `calibrate` returned.
+        calibration : AdmmObjectiveCalibration
+            Result of `calibrate`.
         tasks : iterable of Rows
-            Private rows, with one target for every copy.
+            Private rows of every copy, with the target of that copy.
         entropy : Entropy
             Source of random bits.
 

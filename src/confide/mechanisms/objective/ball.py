@@ -1,7 +1,8 @@
-"""Gaussian noise for logistic coefficients in a ball, when one record is replaced.
+"""Gaussian noise for logistic coefficients in a ball, under replace-one.
 
-In a ball no coefficients give both records steep slopes unless their rows point apart, and
-then their gradients do not add up. docs/proofs/objective-perturbation.md#objective-ball.
+With coefficients in a ball, the slopes of two records can both be steep only if their
+gradients have similar directions, and then the difference of the gradients is small.
+docs/proofs/objective-perturbation.md#objective-ball.
 """
 
 import math
@@ -20,20 +21,20 @@ from confide.privacy.rounding import FUNCTION_ERROR, MARGIN
 
 ANGLES, SLOPES, DIRECTIONS = 256, 320, 192
 KNOTS = np.linspace(0.0, 4.5, 10)
-"""Where losses are looked at beyond the least length at which they can exceed epsilon."""
+"""Knots of the loss, relative to the least length at which it can exceed epsilon."""
 STEP, MOST_TURNS = 1.0005, 12
 LARGEST_POWER = 200.0
-"""Beyond it a power of e is not computed, and a probability is taken to be 1."""
+"""Largest exponent that is computed. Above it a probability is bounded by 1."""
 LOWEST, LARGEST_SHORT = -1.2784645, 0.2784646
-"""Below this margin a shorter record is steeper: its gradient is this over the margin."""
+"""Margin below which shorter rows have longer gradients, and gradient × |margin| there."""
 HALF = 0.5
-"""What a short record that counts more may reach at any negative margin."""
+"""Bound on the gradient of a short, upweighted row at negative margins, in units of X."""
 
 
 def has_ball_bound(objective: Objective) -> bool:
-    """Whether coefficients of a logistic loss are confined to a ball.
+    """Whether the theorem for logistic coefficients in a ball applies.
 
-    The theorem is about margins without offsets, and records without weights of their own.
+    The theorem does not cover offsets or case weights.
     """
     plain = not objective.case_weights and not objective.offset_bound
     confined = is_logistic(objective.loss) and math.isfinite(objective.public.coef_norm)
@@ -43,10 +44,10 @@ def has_ball_bound(objective: Objective) -> bool:
 def smallest_ball_scale(
     objective: Objective, epsilon: float, delta: float, most: float
 ) -> float:
-    """Return a scale of noise at which delta is kept, near to the smallest; or ``most``.
+    """Return a noise scale that satisfies delta, close to the smallest, or ``most``.
 
-    The angle that is worst at a first guess leads the search; what is found is checked at
-    all angles, and the search goes on with the worst of them until it holds.
+    The search uses the worst angle at an initial guess. The result is checked at all
+    angles, and the search continues with the worst of them until the check succeeds.
     """
     pairs, shift = _pairs(objective), objective.row_norm
     most_apart = max(float(pair.length.max()) for pair in pairs)
@@ -74,9 +75,9 @@ def ball_delta(objective: Objective, sigma: float, epsilon: float) -> float:
 
 
 def _worst(objective: Objective, sigma: float, epsilon: float) -> tuple[float, "_Pair"]:
-    """Return the largest delta over all angles between the rows, and where it is.
+    """Return the largest delta over all angles between two rows, and the pair attaining it.
 
-    A quick bound for every angle says which of them need a sharp one.
+    Quick bounds for all angles determine which angles need a sharp bound.
     """
     shift = round_up(objective.row_norm / sigma)
     pairs = _pairs(objective)
@@ -93,10 +94,11 @@ def _worst(objective: Objective, sigma: float, epsilon: float) -> tuple[float, "
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """Rows whose gradients are at angles from ``low`` to ``high``, and what can happen.
+    """Bounds for two records with an angle between ``low`` and ``high``.
 
-    For cells of slopes: the larger end, the steepest that the other record can be, how
-    far the gradients then are apart, and the log-determinant part.
+    The angle is between the gradient of one record and the negative gradient of the other.
+    The arrays have one entry per cell of slopes: the larger end, the largest slope of the
+    other record, the largest distance between the gradients, and the log-determinant term.
     """
 
     low: float
@@ -107,7 +109,7 @@ class _Pair:
     height: Array
 
     def quick_delta(self, shift: float, epsilon: float) -> float:
-        """Bound delta as if gradients were as far apart in every direction between."""
+        """Return a quick bound on delta, with the largest distance in all directions."""
         found = self._losses(shift, shift * self.length[:, None], epsilon)
         if found is None:
             return 1.0
@@ -116,7 +118,7 @@ class _Pair:
         return round_up(line.delta(epsilon) + self.high / math.tau * arc)
 
     def delta(self, shift: float, epsilon: float) -> float:
-        """Bound delta by the directions of a normal vector in the plane of the rows."""
+        """Return a sharp bound on delta, from cells of directions of a normal vector."""
         places = np.linspace(-math.pi / 2, self.high + math.pi / 2, DIRECTIONS + 1)
         width = float(places[1] - places[0]) * (1 + MARGIN)
         along = np.maximum(np.cos(places), 0.0)
@@ -130,7 +132,7 @@ class _Pair:
         return round_up(width / math.tau * float(found.over_lengths(epsilon).sum()))
 
     def _losses(self, shift: float, reach: Array, epsilon: float) -> "_Losses | None":
-        """Return W for every direction; None if it exceeds epsilon from the beginning."""
+        """Return the loss bounds W by direction, or None if one starts above epsilon."""
         start = self.height + (shift * self.length) ** 2 / 2
         if float(start.max()) * (1 + MARGIN) + MARGIN >= epsilon:
             return None
@@ -144,7 +146,7 @@ class _Pair:
 
 @dataclass(frozen=True, slots=True)
 class _Losses:
-    """W as a function of a length, for every direction a column of values at knots."""
+    """Loss bound W as a function of length, with one column of values per direction."""
 
     knots: Array
     values: Array
@@ -173,7 +175,7 @@ class _Losses:
 
 @lru_cache(maxsize=8)
 def _pairs(objective: Objective) -> tuple[_Pair, ...]:
-    """Return what two records can do, for all angles between their gradients."""
+    """Return bounds for two records, for all cells of angles between their gradients."""
     bound, weighted = objective.public.margin_bound * (1 + MARGIN), objective.weighted
     grid = np.linspace(0.0, 1.0, SLOPES + 1)
     least = _margins(grid[:-1], weighted=weighted)
@@ -195,7 +197,7 @@ def _pairs(objective: Objective) -> tuple[_Pair, ...]:
 
 
 def _steepest(margin: Array, *, weighted: bool) -> Array:
-    """Return the longest gradient, over X, of a record; a longest row has this margin."""
+    """Return the largest gradient if the longest row has a given margin, in units of X."""
     with np.errstate(divide="ignore"):
         short = HALF if weighted else LARGEST_SHORT / np.abs(margin)
     turn = 0.0 if weighted else LOWEST
@@ -203,7 +205,7 @@ def _steepest(margin: Array, *, weighted: bool) -> Array:
 
 
 def _margins(slopes: Array, *, weighted: bool) -> Array:
-    """Return the least margin at which a gradient has a given length, rounded down."""
+    """Return the least margin at which the gradient has a given length, rounded down."""
     with np.errstate(divide="ignore"):
         flat = -LARGEST_SHORT / slopes
         steep = np.log(slopes) - np.log1p(-slopes)

@@ -1,7 +1,7 @@
-"""Noise and ridge for a perturbed objective, from public facts alone.
+"""Noise and ridge for objective perturbation, from public information alone.
 
-Every function returns a noise whose guarantee was evaluated, never extrapolated: a search
-ends on the side where the bound holds.
+The guarantee of every noise returned has been evaluated at exactly this noise. Searches end
+on the side where the bound holds.
 """
 
 import math
@@ -56,10 +56,11 @@ NORMAL_KNOTS = 160
 
 @dataclass(frozen=True, slots=True)
 class LogDet:
-    """Points (a, U) such that G plus anything convex peaks at one of them.
+    """Points (a, U) that bound the log-determinant term G(a) of a record with slope a.
 
-    On every cell of a grid the concave G is replaced by the neighbouring chord extended
-    over the cell, which lies above it; its two ends are the points.
+    On every cell of a grid, the concave G is bounded by the extension of a neighbouring
+    chord. The points are the two ends of these extensions. G plus any convex function of a
+    is therefore at most the maximum of U plus this function over the points.
     """
 
     slopes: Array
@@ -67,7 +68,7 @@ class LogDet:
 
 
 def log_det(objective: Objective, *, coupled: bool = True) -> LogDet:
-    """Return G as points; one point if κ is constant or is taken to be."""
+    """Return bounding points for G, of equal height if κ is bounded by a constant."""
     steepest, ratio = objective.slope_bound, objective.row_square
     ratio /= objective.strong_convexity
     peak = objective.loss.slope_of_peak_curvature
@@ -89,7 +90,7 @@ def log_det(objective: Objective, *, coupled: bool = True) -> LogDet:
 def pure_rate(
     objective: Objective, epsilon: float, neighbours: Neighbours, *, coupled: bool = True
 ) -> float:
-    """Return the largest rate γ of spherical Laplace noise; 0 if there is none."""
+    """Return the largest rate γ of spherical Laplace noise, or 0 if there is none."""
     if coupled and is_logistic(objective.loss):
         enough = round_up(neighbours.shifts * objective.row_square / epsilon)
         if objective.strong_convexity >= enough:
@@ -108,7 +109,7 @@ def pure_rate(
 def gaussian_bounds(
     objective: Objective, sigma: float, *, coupled: bool = True
 ) -> tuple[LossBound, LossBound]:
-    """Return loss bounds for Gaussian noise: record in the numerator, and not in it."""
+    """Return loss bounds for Gaussian noise, with the record present and absent."""
     mu = round_up(objective.lipschitz / sigma)
     folded = not objective.loss.monotone
     absent = gaussian_shift(mu, folded=folded)
@@ -124,7 +125,7 @@ def gaussian_bounds(
 
 
 def replace_one_bound(objective: Objective, sigma: float) -> LossBound:
-    """Return W(z) of objective-gaussian-replace-one: for Renyi divergences only."""
+    """Return W(z) of objective-gaussian-replace-one, for Rényi divergences only."""
     mu = round_up(objective.lipschitz / sigma)
     points = log_det(objective)
     folded = not objective.loss.monotone
@@ -145,7 +146,7 @@ def _envelope(heights: Array, slopes: Array, knots: Array) -> Array:
 
 
 def gdp_ridge(objective: Objective, sigma: float) -> float:
-    """Return the smallest ridge at which the logistic log-determinant costs no shift."""
+    """Return the smallest ridge at which the logistic log-determinant term is free."""
     return round_up(2 * sigma**2 * (objective.reach / objective.row_norm))
 
 
@@ -153,19 +154,19 @@ PAGE = "objective-perturbation.md#"
 
 
 def _theorem(name: str) -> str:
-    """Return the theorem about what is published, whose noise this one is about."""
+    """Return the name of the theorem that covers the published, rounded result."""
     return PAGE + name + EXACT
 
 
 MOST_NOISE = 1e6
-"""Multiple of the noise of a shift alone beyond which no noise helps."""
+"""Largest noise tried, as a multiple of the noise for the gradient shift alone."""
 CACHE_SIZE = 256
-"""Repeated fits with the same public facts search for their noise once."""
+"""Number of cached calibrations, which repeated fits can use again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Perturbation:
-    """Noise for the linear term, the theorem it rests on, and what it costs."""
+    """Noise for the linear term, with its theorem and cost."""
 
     noise: Noise
     theorem: str
@@ -173,7 +174,7 @@ class Perturbation:
 
     @property
     def pure(self) -> bool:
-        """Whether it keeps an epsilon alone."""
+        """Whether the noise satisfies pure epsilon-DP."""
         return as_pure((self.event,)) is not None
 
 
@@ -185,7 +186,7 @@ def pure(
     *,
     coupled: bool,
 ) -> Perturbation:
-    """Spherical Laplace noise; the copies split epsilon evenly."""
+    """Return spherical Laplace noise; all copies share epsilon equally."""
     each = float(budget.epsilon) / copies
     rate = pure_rate(objective, each, neighbours, coupled=coupled)
     if rate <= 0:
@@ -206,10 +207,11 @@ def approx(
     coupled: bool,
     choice: NoiseChoice = "gaussian",
 ) -> Perturbation:
-    """Gaussian noise for (epsilon, delta), or less where the ``choice`` allows it.
+    """Return Gaussian noise for (epsilon, delta), or smaller noise if ``choice`` allows it.
 
-    Spherical Laplace noise spends epsilon and leaves delta, or spends both; a ball of
-    coefficients keeps the gradients of two logistic records nearer to each other.
+    One alternative is spherical Laplace noise, for epsilon alone or for epsilon and delta.
+    Another is Gaussian noise for logistic coefficients in a ball, where the gradients of
+    two records are closer to each other.
     """
     if choice == "gaussian":
         return _gaussian(objective, budget, neighbours, copies, coupled=coupled)
@@ -231,10 +233,10 @@ def approx(
 def spherical_profile(
     objective: Objective, neighbours: Neighbours, scale: float, *, coupled: bool = True
 ) -> Callable[[float], float]:
-    """Return a bound on delta at any epsilon for spherical Laplace noise of a scale.
+    """Return a function that bounds delta at any epsilon for spherical Laplace noise.
 
-    A slope without a sign may move noise either way; a replaced record is removed, and
-    another one added.
+    If the loss is not monotone, slopes may have either sign, and the bound is doubled.
+    Replacing a record is treated as removing one record and adding another.
     """
     size, shift = objective.dimension, round_up(objective.lipschitz / scale)
     points = log_det(objective, coupled=coupled)
@@ -268,7 +270,7 @@ def _composable(
     *,
     coupled: bool,
 ) -> Perturbation:
-    """Return the shorter of noises, each for what is known of it."""
+    """Return the smallest of pure, Gaussian and ball noise."""
     each, size = float(budget.epsilon) / copies, objective.dimension
     found: list[Perturbation] = []
     if pure_rate(objective, each, neighbours, coupled=coupled) > 0:
@@ -296,7 +298,7 @@ def shortest(found: Sequence[Perturbation], dimension: int) -> Perturbation:
 def _least_sigma(
     objective: Objective, budget: Approx, neighbours: Neighbours, copies: int
 ) -> float:
-    """Return what Gaussian noise needs for the shift alone."""
+    """Return the scale of Gaussian noise required by the gradient shift alone."""
     shift = gaussian_mu(budget.epsilon, budget.delta)
     return round_up(neighbours.shifts * objective.lipschitz * math.sqrt(copies) / shift)
 
@@ -309,7 +311,7 @@ def _gaussian(
     *,
     coupled: bool,
 ) -> Perturbation:
-    """Gaussian noise for (epsilon, delta)."""
+    """Return Gaussian noise for (epsilon, delta)."""
     epsilon, delta = round_down(budget.epsilon), round_down(budget.delta)
     event = ApproxEvent(budget.epsilon, budget.delta)
     shift = gaussian_mu(budget.epsilon, budget.delta)
@@ -349,7 +351,7 @@ def zcdp(
     *,
     coupled: bool,
 ) -> Perturbation:
-    """Gaussian noise, or spherical Laplace noise where that is shorter."""
+    """Return Gaussian noise for zCDP, or spherical Laplace noise if it is smaller."""
     rho = round_down(budget.rho / copies)
     event = ZcdpEvent(budget.rho)
     shift = round_down(math.sqrt(2 * budget.rho))
@@ -385,7 +387,7 @@ def profile(
     *,
     coupled: bool = True,
 ) -> Callable[[float], float]:
-    """Return a bound on delta at any epsilon for Gaussian noise on the linear term."""
+    """Return a function that bounds delta at any epsilon for Gaussian noise."""
     present, absent = gaussian_bounds(objective, sigma, coupled=coupled)
     if neighbours is Neighbours.ADD_REMOVE:
         if copies > 1:
@@ -434,10 +436,10 @@ def _zcdp_curve(
 
 
 def _tilted_renyi(objective: Objective, sigma: float) -> tuple[Array, Array]:
-    """Return bounds on D_α at `ORDERS`: record in the numerator, and not in it.
+    """Return bounds on D_α at `ORDERS`, with the record present and absent.
 
-    A record is counted α times, or 1 − α times: multinomial.md#multinomial-renyi. Cells of
-    slopes are bounded by their steeper end and their largest curvature.
+    The proof counts a record α times or 1 − α times: multinomial.md#multinomial-renyi.
+    Every cell of slopes is bounded by its steeper end and its largest curvature.
     """
     points = log_det(objective)
     steep, heights = points.slopes.reshape(2, -1)[1], points.heights.reshape(2, -1)
@@ -456,7 +458,7 @@ def _tilted_renyi(objective: Objective, sigma: float) -> tuple[Array, Array]:
 
 
 def smallest_scale(cost: Callable[[float], float], limit: float, least: float) -> float:
-    """Return a scale, within 0.01 % of the smallest found, whose cost is in the limit."""
+    """Return a scale with cost within the limit, within 0.01 % of the smallest found."""
     high = least
     while cost(high) > limit:
         high *= 1.5
@@ -477,12 +479,12 @@ def smallest_scale(cost: Callable[[float], float], limit: float, least: float) -
 
 
 def _least_ridge(objective: Objective, epsilon: float) -> float:
-    """Return the Λ at which the log-det part alone uses up epsilon."""
+    """Return the ridge at which the log-determinant term alone uses all of epsilon."""
     return objective.smoothness / math.expm1(min(epsilon, 700.0))
 
 
 def too_little_ridge(objective: Objective, epsilon: float) -> InvalidParameter:
-    """Say that l2 is too small for the budget and name one that works."""
+    """Return the error for an l2 too small for the budget, with a suggested value."""
     smallest = _least_ridge(objective, epsilon)
     got, comfortable = objective.strong_convexity, 4 * objective.smoothness / epsilon
     must = f"greater than {smallest:.6g}" if got <= smallest else "larger"

@@ -1,4 +1,4 @@
-"""The private minimiser: a random linear term, a certified solution, a second noise."""
+"""Private minimiser: random linear term, certified solution, and second noise."""
 
 import math
 from typing import assert_never
@@ -35,11 +35,11 @@ from confide.privacy import (
 from confide.solvers import LONGEST_LINEAR, minimise
 
 MEAN_LENGTHS = 1e4
-"""How many times as long as usual a linear term may be under a constraint."""
+"""Permitted ratio of the length of the linear term to its mean, under a constraint."""
 
 
 def check_linear_length(objective: Objective, noise: Noise) -> None:
-    """Reject budgets whose linear terms may outgrow what is certified in a constraint.
+    """Reject budgets whose linear term may be too long to certify under a constraint.
 
     docs/proofs/finite-precision.md#publication.
     """
@@ -58,11 +58,11 @@ def check_linear_length(objective: Objective, noise: Noise) -> None:
 
 
 LEAST_NOISE = 2.0**14 / FARTHEST
-"""A second noise is never smaller: its lattice would end before coefficients do."""
+"""Least scale of the second noise, so that its lattice covers all coefficients."""
 
 
 UNSEEN = 0.09
-"""The second noise over the first, where arithmetic certifies as much."""
+"""Desired ratio of the second noise to the first, if it can be certified."""
 
 
 LINEAR_SHARE = 0.125
@@ -75,11 +75,12 @@ ZERO_BELOW = 10.0
 def unseen_tolerance(
     objective: Objective, noise: Noise, unit: Noise, usual: float
 ) -> float:
-    """Return a tolerance whose noise is below a tenth of the first noise, in any table.
+    """Return a tolerance whose noise is below a tenth of the first noise, for any table.
 
-    The linear term moves coefficients least where the most rows that there may be curve as
-    much as they can, alike in all directions. ``unit`` is the second noise for a tolerance
-    of 1. It is at most the usual tolerance, and at least what can be certified.
+    The linear term has the least effect on the coefficients if the table has the largest
+    permitted number of rows, all with the largest curvature, equally in all directions.
+    ``unit`` is the second noise for a tolerance of 1. The result is at most the usual
+    tolerance, and at least the smallest tolerance that can be certified.
     """
     size = objective.dimension
     most = MAX_ROWS * objective.smoothness / size + objective.strong_convexity
@@ -90,9 +91,9 @@ def unseen_tolerance(
 def perturbed_minimiser(
     calibration: Calibration, rows: Rows, entropy: Entropy, tilt: Array | float = 0.0
 ) -> Array:
-    """Draw both noises, solve in between, and return the private coefficients.
+    """Minimise with a random linear term, and add the second noise to the minimiser.
 
-    ``tilt`` is a public linear term beside the random one.
+    ``tilt`` is a public linear term that is added to the random one.
     """
     objective, solver_noise = calibration.objective, calibration.solver_noise
     assert solver_noise is not None  # noqa: S101
@@ -103,10 +104,11 @@ def perturbed_minimiser(
 
 
 def linear_term(calibration: Calibration, entropy: Entropy) -> Twofold:
-    """Return doubles near a real-valued linear term; the second noise covers the rest.
+    """Return doubles near a real-valued linear term; the second noise covers the error.
 
-    A minimiser moves by 1/Λ of what the linear term does, so the distance allowed here is Λ
-    times the allowance of `solver_noise_for`: docs/proofs/finite-precision.md.
+    A change of the linear term moves the minimiser by at most 1/Λ times this change. The
+    error allowed here is therefore Λ times the allowance of `solver_noise_for`:
+    docs/proofs/finite-precision.md.
     """
     objective = calibration.objective
     allowed = LINEAR_SHARE * calibration.tolerance * objective.strong_convexity
@@ -116,10 +118,10 @@ def linear_term(calibration: Calibration, entropy: Entropy) -> Twofold:
 
 
 def solver_noise_for(budget: Budget, tolerance: float, copies: int) -> tuple[Noise, Event]:
-    """Noise that hides where a solver stops within the tolerance, from the small share.
+    """Return the noise that covers the solver's tolerance, and its cost.
 
-    The sensitivity per copy is 2·tolerance, and as much again times `LINEAR_SHARE` for the
-    distance of the linear term from a real-valued one.
+    The sensitivity per copy is 2·tolerance, increased by the share `LINEAR_SHARE` for the
+    rounding of the linear term.
     """
     reach = 2 * tolerance * (1 + LINEAR_SHARE)
     match budget:
@@ -137,7 +139,7 @@ def solver_noise_for(budget: Budget, tolerance: float, copies: int) -> tuple[Noi
 
 
 def _restore_zeros(objective: Objective, noised: Array, solver_noise: Noise) -> Array:
-    """Restore what the small noise blurred, by looking at the noised vector alone."""
+    """Restore zeros and the constraint, as a function of the noisy vector alone."""
     value = noised
     if objective.nonsmooth_part is not None:
         reach = solver_noise.expected_norm(objective.dimension)

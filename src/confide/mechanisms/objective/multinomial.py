@@ -1,8 +1,8 @@
-"""Noise for the perturbed multinomial objective, from public facts alone.
+"""Noise for the perturbed multinomial objective, from public information alone.
 
-The gradient of a record, (p − e_y)xᵀ, has no fixed direction, so that nothing of the
-binary rules carries over. docs/proofs/multinomial.md proves every formula here, with
-m = √2·X/σ for the shift of a record and λ = XX̄/Λ for its log-determinant.
+The gradient of a record, (p − e_y)xᵀ, has no fixed direction, so the rules for binary
+losses do not apply. All formulas are proved in docs/proofs/multinomial.md, with the shift
+m = √2·X/σ of a record and λ = XX̄/Λ for its log-determinant term.
 """
 
 import math
@@ -57,7 +57,7 @@ THEOREMS = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """Sensitivity to one record: X with the slack of the basis, λ = XX̄/Λ, K."""
+    """Constants for one record: X with slack for the basis, λ = XX̄/Λ, and K classes."""
 
     reach: float
     ratio: float
@@ -65,7 +65,7 @@ class Geometry:
 
     @classmethod
     def of(cls, objective: Objective) -> "Geometry":
-        """Take the constants of an objective, rounded up."""
+        """Return the constants of an objective, rounded up."""
         loss = objective.loss
         assert isinstance(loss, Multinomial)  # noqa: S101
         reach, longest = (
@@ -80,7 +80,7 @@ class Geometry:
         return round_up(math.sqrt(2) * self.reach / sigma)
 
     def pure_rate(self, epsilon: float, shifts: int) -> float:
-        """Return the largest rate γ of spherical Laplace noise; 0 if there is none."""
+        """Return the largest rate γ of spherical Laplace noise, or 0 if there is none."""
         room, ratio = round_down(epsilon), self.ratio
         if round_up(4 * shifts * ratio) <= room:
             return round_down(room / (shifts * math.sqrt(2) * self.reach))
@@ -93,10 +93,11 @@ class Geometry:
         return max(0.0, round_down(rate - 1e-12 * room) / self.reach)
 
     def loss_bounds(self, sigma: float) -> tuple[LossBound | LossMixture, LossBound]:
-        """Return loss bounds: record in the numerator, and not in it.
+        """Return loss bounds, with the record present and absent.
 
-        The latter is mz + m²/2 for a normal z above its (K−2)/(K−1) quantile. So is the
-        former where λ <= m²/4; else it is cut by how far the second class is behind.
+        The second bound is mz + m²/2 for a normal z conditioned to exceed its (K−2)/(K−1)
+        quantile. The first is the same if λ <= m²/4. Otherwise the first bound is a mixture
+        over cells of the lag of the second-largest class.
         """
         others, shift = self.classes - 1, self.shift(sigma)
         start = -float(ndtri(1 / others)) - 1e-12 if others > 2 else 0.0
@@ -113,7 +114,7 @@ class Geometry:
         return LossMixture.of(bounds, others * chances), absent
 
     def _lagging(self, shift: float, excess: float, low: float, high: float) -> LossBound:
-        """Return M(z) where the second class lags by z/√2 and from ``low`` to ``high``."""
+        """Return M(z) for a lag of the second class of z/√2 plus ``low`` to ``high``."""
         reach = shift / math.sqrt(2)
         start = max(-LARGEST_NORMAL, -math.sqrt(2) * high)
         turn, stop = start, (2 * excess - shift**2 / 2) / shift
@@ -131,7 +132,7 @@ class Geometry:
         return LossBound(knots, values, shift, high < math.inf, 1)
 
     def renyi(self, orders: Array, sigma: float) -> tuple[Array, Array]:
-        """Bound Rényi divergences: record in the numerator, and not in it."""
+        """Return bounds on Rényi divergences, with the record present and absent."""
         square, ratio, share = self._parts(sigma)
         present = orders * (square + share * max(0.0, ratio**2 / 2 - square) / 2)
         above = orders - 1
@@ -157,7 +158,7 @@ class Geometry:
         return self.shift(sigma) ** 2 / 2, self.ratio, 1 - 1 / self.classes
 
     def _tail(self, above: Array) -> Array:
-        """Return (−log(1 − t) − t)/t² or a little more, t = (α−1)λ/2; ∞ from 1 on."""
+        """Return an upper bound on (−log(1 − t) − t)/t² at t = (α−1)λ/2, or ∞ if t >= 1."""
         t = above * self.ratio / 2
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             series = 0.5 + t / (3 * (1 - t))
@@ -167,14 +168,14 @@ class Geometry:
 
 
 CUTS = np.geomspace(1e-3, 0.999, 600)
-"""Where, as a share of 2/λ, one bound on Rényi divergences takes over from another."""
+"""Candidate orders α − 1, in units of 2/λ, for switching between two Rényi bounds."""
 
 
 LARGEST_NORMAL, KNOTS, LAG_CELLS, SLACK = 14.0, 32, 96, 1e-11
 
 
 def _largest_gain(lead: Array, lag: Array, share: float) -> Array:
-    """Return the maximum over 0 <= s <= 1 of s·T + s − s² + ½κ(s − G)₊²: it is concave."""
+    """Maximise the concave s·T + s − s² + ½κ(s − G)₊² over 0 <= s <= 1."""
     alone = np.minimum((lead + 1) / 2, lag)
     both = (lead + 1 - share * lag) / (2 - share)
     found = [
@@ -186,7 +187,7 @@ def _largest_gain(lead: Array, lag: Array, share: float) -> Array:
 
 @lru_cache(maxsize=CACHE_SIZE)
 def _lags(others: int) -> tuple[tuple[float, ...], Array]:
-    """Return cells of (u + v)/2 − max of normals, and their probabilities, rounded up."""
+    """Return cells of (u + v)/2 − R, with upper bounds on their probabilities."""
     edges = np.linspace(-5.0, 3.5, LAG_CELLS + 1)
     places = np.linspace(-9.0, 9.0, 4001)
     density = others * np.exp(-(places**2) / 2) / math.sqrt(2 * math.pi)
@@ -203,10 +204,10 @@ def perturbation(
     copies: int,
     choice: NoiseChoice,
 ) -> Perturbation:
-    """Return noise for the linear term, and what it costs.
+    """Return noise for the linear term, and its cost.
 
-    (epsilon, delta) buys Gaussian noise, or what epsilon alone buys where that is shorter
-    and the ``choice`` allows it.
+    For (epsilon, delta) the noise is Gaussian, or the noise for epsilon alone if that is
+    smaller and the ``choice`` allows it.
     """
     if copies != 1:
         raise InvalidParameter("copies", "1 for the multinomial loss", copies)
@@ -267,15 +268,15 @@ def _zcdp(objective: Objective, budget: Zcdp, neighbours: Neighbours) -> Perturb
 
 
 NOISE_SHARE = {Pure: 0.5, Approx: 1.0, Zcdp: 1.0}
-"""Least automatic ridge, as a part of the length of the noise over a guess of ‖θ‖."""
+"""Least automatic ridge, as a share of the noise length divided by a guess of ‖θ‖."""
 RIDGE_PER_NOISE = {Approx: 0.45, Zcdp: 1.25}
-"""An automatic ridge in units of the noise that would hide one record without it."""
+"""Automatic ridge in units of the noise required by the gradient shift alone."""
 
 
 def comfortable_ridge(
     objective: Objective, budget: Budget, neighbours: Neighbours
 ) -> float:
-    """Return a ridge at which the log-determinant part costs little or nothing."""
+    """Return a ridge at which the log-determinant term costs little or nothing."""
     shifts = neighbours.shifts
     match budget:
         case Pure(epsilon=epsilon):
@@ -291,7 +292,7 @@ def comfortable_ridge(
 def profile(
     objective: Objective, neighbours: Neighbours, sigma: float
 ) -> Callable[[float], float]:
-    """Return a bound on delta at any epsilon for Gaussian noise on the linear term."""
+    """Return a function that bounds delta at any epsilon for Gaussian noise."""
     geometry = Geometry.of(objective)
     present, absent = geometry.loss_bounds(sigma)
     rem, add = geometry.renyi(ORDERS, sigma)
@@ -321,7 +322,7 @@ PARTS = tuple(0.3 + 0.025 * i for i in range(21))
 
 
 def too_little_ridge(objective: Objective, epsilon: float) -> InvalidParameter:
-    """Say that l2 is too small for the budget and name one that works."""
+    """Return the error for an l2 too small for the budget, with a suggested value."""
     unit, got = objective.row_square / epsilon, objective.strong_convexity
     return InvalidParameter(
         "l2",

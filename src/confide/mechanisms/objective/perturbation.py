@@ -71,30 +71,32 @@ class ObjectivePerturbation:
 
     Guarantee    pure, (epsilon, delta) or zCDP; add-remove or replace-one.
     Public       loss, penalty, constraint, bounds, ridge, budget, tolerance.
-    Private      rows and targets, and under add-remove their number.
-    Noise        spherical Laplace (pure; elsewhere where it is shorter) or Gaussian on the
-                 linear term; then Gaussian or spherical Laplace of sensitivity
-                 2·tolerance on the coefficients,
-                 from ``precision_share`` of the budget, because a solver is not exact.
+    Private      rows and targets, and under add-remove the number of rows.
+    Noise        spherical Laplace (for pure budgets, or if it is smaller) or Gaussian on
+                 the linear term; then Gaussian or spherical Laplace of sensitivity
+                 2·tolerance on the coefficients, for ``precision_share`` of the budget,
+                 because solvers are not exact.
     Proof        docs/proofs/objective-perturbation.md, docs/proofs/finite-precision.md
 
     Parameters
     ----------
     analysis : {"coupled", "separate", "kst"}, default="coupled"
-        How the noise is derived: log-determinant and noise bounded together, each by its
-        own maximum, or with the constants of Kifer, Smith and Thakurta (2012).
+        Derivation of the noise. "coupled" bounds the log-determinant and noise terms of the
+        privacy loss jointly, "separate" bounds each by its own maximum, and "kst" uses the
+        constants of Kifer, Smith and Thakurta (2012).
     tolerance : float, optional
-        How close to the exact minimiser the solver must come, divided by a ridge below 1.
-        By default so close that the second noise is below a tenth of the first.
+        Largest distance of the solver's result from the exact minimiser. It is divided by
+        the ridge if that is below 1. By default so small that the second noise is below a
+        tenth of the first.
     precision_share : Fraction, default=1/100
         Share of the budget for the second noise, which covers the solver's tolerance.
     coef_norm_guess : float, optional
-        Public guess of ‖θ‖, from which an automatic ridge is chosen. It affects accuracy,
-        never privacy. By default that of the objective.
+        Public guess of ‖θ‖ for the choice of an automatic ridge. The guess affects
+        accuracy, never privacy. By default the guess of the objective.
     noise : {"shorter", "composable", "gaussian"}, default="shorter"
-        What (epsilon, delta) buys with the coupled analysis: the shorter of spherical
-        Laplace and Gaussian noise; the shorter of those that compose well with other
-        releases; or Gaussian noise.
+        Noise for (epsilon, delta) with the coupled analysis. "shorter" is the smaller of
+        spherical Laplace and Gaussian noise. "composable" is the smallest noise that
+        composes well with other releases. "gaussian" is Gaussian noise.
 
     Raises
     ------
@@ -114,7 +116,7 @@ class ObjectivePerturbation:
     1.0
     0.5
 
-    Twice the budget halves the noise. All of this is known before any row is read.
+    Twice the budget halves the noise. The noise is known before any row is read.
     """
 
     analysis: Analysis = "coupled"
@@ -175,18 +177,19 @@ class ObjectivePerturbation:
         *,
         copies: int = 1,
     ) -> Calibration:
-        """Choose noise and ridge from public facts alone.
+        """Choose noise and ridge from public information alone.
 
         Parameters
         ----------
         objective : Objective
             Loss, ridge, penalty and public bounds.
         budget : Pure, Approx or Zcdp
-            What the release may cost. A larger one means less noise.
+            Privacy budget of the release. A larger one means less noise.
         neighbours : Neighbours
-            Relation to protect.
+            Neighbour relation to protect.
         copies : int, default=1
-            Number of objectives that share the rows and the budget.
+            Number of objectives, such as one per class, that share the rows and the
+            budget.
 
         Returns
         -------
@@ -198,7 +201,7 @@ class ObjectivePerturbation:
         UnmetNeeds
             The theorem does not cover this objective.
         InvalidParameter
-            No noise for this budget, relation or ridge.
+            There is no noise for this budget, neighbour relation or ridge.
         """
         check_needs(type(self).__name__, self.needs, objective)
         main = budget.share(1 - self.precision_share)
@@ -237,14 +240,14 @@ class ObjectivePerturbation:
     def release(
         self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Minimise every objective under its own noise.
+        """Minimise the objective of every copy with its own random linear term.
 
         Parameters
         ----------
         calibration : Calibration
-            What `calibrate` returned.
+            Result of `calibrate`.
         tasks : iterable of Rows
-            Private rows, with one target for every copy.
+            Private rows of every copy, with the target of that copy.
         entropy : Entropy
             Source of random bits.
 
@@ -258,7 +261,7 @@ class ObjectivePerturbation:
         return make_release(calibration, values, entropy, "linear term")
 
     def as_published(self) -> "ObjectivePerturbation":
-        """Return the mechanism with separate budgets for noise and determinant.
+        """Return the mechanism with separate bounds for noise and log-determinant.
 
         Returns
         -------
@@ -273,28 +276,28 @@ class ObjectivePerturbation:
         Parameters
         ----------
         noise : {"shorter", "composable", "gaussian"}
-            The choice.
+            Choice of noise.
 
         Returns
         -------
         ObjectivePerturbation
-            The same settings with this choice.
+            The same settings with this noise.
         """
         return replace(self, noise=noise)
 
     def profile(self, calibration: Calibration) -> Callable[[float], float] | None:
-        """Return a bound on delta at any epsilon, for budgets of (epsilon, delta).
+        """Return a function that bounds delta at any epsilon, for (epsilon, delta) budgets.
 
         Parameters
         ----------
         calibration : Calibration
-            What `calibrate` returned.
+            Result of `calibrate`.
 
         Returns
         -------
         callable or None
-            Delta as a function of epsilon, for one copy; None where the budget is of
-            another kind.
+            Delta as a function of epsilon for one copy, or None if the release is pure or
+            the budget is not (epsilon, delta).
         """
         if not isinstance(calibration.budget, Approx) or as_pure(calibration.events):
             return None
@@ -339,7 +342,7 @@ class ObjectivePerturbation:
     def _warn_of_another_noise(
         self, objective: Objective, budget: Budget, neighbours: Neighbours, copies: int
     ) -> None:
-        """Say that this ridge is too small for the noise that a larger one would have."""
+        """Warn if a small ridge changes the noise distribution and increases the noise."""
         if self.analysis != "coupled":
             return
         found, ample = (
@@ -380,7 +383,11 @@ class ObjectivePerturbation:
     def _with_automatic_ridge(
         self, objective: Objective, budget: Budget, neighbours: Neighbours, copies: int
     ) -> Objective:
-        """Take the theorem's comfortable ridge, or the noise over a guess of ‖θ‖."""
+        """Return the objective with an automatic ridge.
+
+        This is the comfortable ridge, or the expected length of the noise divided by a
+        guess of ‖θ‖ if that is larger.
+        """
         if self.coef_norm_guess is not None:
             objective = replace(objective, coef_norm_guess=self.coef_norm_guess)
         start = objective.with_l2(
@@ -398,7 +405,10 @@ class ObjectivePerturbation:
     def _first_that_holds(
         self, start: Objective, budget: Budget, neighbours: Neighbours, copies: int
     ) -> tuple[Objective, Perturbation]:
-        """Double a ridge until there is a noise for it: where delta is near to epsilon."""
+        """Double the ridge until calibration succeeds.
+
+        This can be necessary if delta is close to epsilon.
+        """
         for _ in range(MOST_DOUBLINGS):
             try:
                 return start, self._perturbation(start, budget, neighbours, copies)
@@ -409,7 +419,7 @@ class ObjectivePerturbation:
     def _comfortable_ridge(
         self, objective: Objective, budget: Budget, neighbours: Neighbours, copies: int
     ) -> float:
-        """Return the ridge at which the log-determinant part costs little or nothing."""
+        """Return a ridge at which the log-determinant term costs little or nothing."""
         if is_multinomial(objective.loss):
             return multinomial.comfortable_ridge(objective, budget, neighbours)
         if self.analysis == "coupled" and is_logistic(objective.loss):
@@ -422,11 +432,11 @@ class ObjectivePerturbation:
     def _least_effort_ridge(
         self, objective: Objective, budget: Budget, neighbours: Neighbours
     ) -> float:
-        """Minimise what ridge and noise pull at θ together: Λ·‖θ‖ + E‖b‖.
+        """Minimise the combined effect of ridge and noise on the gradient, Λ·‖θ‖ + E‖b‖.
 
-        A larger ridge leaves more of the budget to the noise, so the noise shrinks. The
-        search runs under add-remove, whose calibration is quick; replace-one needs about
-        twice the noise. Not so under zCDP, where it also needs a larger ridge.
+        A larger ridge leaves more of the budget to the noise term, so less noise is needed.
+        The search uses add-remove, whose calibration is fast. Replace-one needs about twice
+        the noise. Under zCDP replace-one also needs a larger ridge and is used directly.
         """
         relation, times = Neighbours.ADD_REMOVE, neighbours.shifts
         if isinstance(budget, Zcdp):
@@ -448,24 +458,26 @@ class ObjectivePerturbation:
 
 MOST_DOUBLINGS = 12
 AMPLE_RIDGE = 1e6
-"""A ridge, in curvatures of a record, that costs no noise."""
+"""A ridge, in curvatures of a record, at which the log-determinant term is negligible."""
 NOTABLE = 1.05
-"""Noise that is not longer by as much changes its kind without a warning."""
+"""Least increase of the noise at which a change of its distribution causes a warning."""
 
 
 ZCDP_RIDGE = 0.5
-"""The ridge under zCDP, over that at which pure noise of epsilon = √(2ρ) is free: noise
-is within 11 % of what a shift alone needs, and less of it would not be worth its ridge."""
+"""Ridge under zCDP, relative to that at which the log-determinant term is free for pure
+noise with epsilon = √(2ρ). The noise is then within 11 % of that for the gradient shift
+alone. A further reduction would not be worth the larger ridge."""
 
 
 def _free_logistic_ridge(
     objective: Objective, budget: Budget, neighbours: Neighbours, copies: int
 ) -> float:
-    """Return a ridge at which the logistic log-determinant part costs next to nothing.
+    """Return a ridge at which the logistic log-determinant term costs almost nothing.
 
-    For pure budgets and (epsilon, delta) under add-remove it costs nothing from there on
-    by theorem. Elsewhere the factor was found by trying: noise is within 1 % of what a
-    shift alone would need, with a small part of the ridge that a theorem asks for.
+    For pure budgets, and for (epsilon, delta) under add-remove, the term is free at this
+    ridge by a theorem. In other cases the factor was found by experiment: the noise is
+    within 1 % of the noise for the gradient shift alone, at a small part of the ridge that
+    a theorem would require.
     """
     shifts, slack = neighbours.shifts, 1 + 1e-12
     unit = copies * objective.row_square

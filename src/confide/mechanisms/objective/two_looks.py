@@ -1,4 +1,4 @@
-"""Two looks at the same rows, calibrated together so that one budget pays for both."""
+"""Joint calibration of two fits to the same rows under one budget."""
 
 import math
 import warnings
@@ -39,10 +39,10 @@ from confide.privacy import (
 
 @dataclass(frozen=True, slots=True)
 class TwoFits:
-    """Both looks, calibrated, and what happens to the data in them together.
+    """Calibrations of both fits, with the privacy events of both together.
 
-    ``alone`` is what the second look may spend on its own; None where only the sum of
-    both is known.
+    ``alone`` is the budget of the second fit by itself, or None if only the sum of both
+    costs is known.
     """
 
     first: Calibration
@@ -53,7 +53,7 @@ class TwoFits:
 
 @dataclass(frozen=True, slots=True)
 class TwoFitSpec:
-    """What is to be calibrated, whatever it may spend."""
+    """Two fits to be calibrated, without a budget."""
 
     look: ObjectivePerturbation
     rough: Objective
@@ -62,11 +62,11 @@ class TwoFitSpec:
     copies: int
 
     def first(self, budget: Budget) -> Calibration:
-        """Calibrate the first look."""
+        """Calibrate the first fit."""
         return self._one(self.rough, budget)
 
     def second(self, budget: Budget) -> Calibration:
-        """Calibrate the second look."""
+        """Calibrate the second fit."""
         return self._one(self.final, budget)
 
     def _one(self, objective: Objective, budget: Budget) -> Calibration:
@@ -75,11 +75,11 @@ class TwoFitSpec:
 
 @lru_cache(maxsize=256)
 def split_budget(task: TwoFitSpec, budget: Budget, share: Fraction) -> TwoFits:
-    """Calibrate both looks so that together they cost the budget.
+    """Calibrate both fits for one joint budget.
 
-    Pure and zCDP budgets are cut. For (epsilon, delta) there are three ways, and the one
-    whose second look needs the least noise is taken: cut epsilon and delta, cut the zCDP
-    budget that implies them, or bound the privacy loss of both looks together.
+    Pure and zCDP budgets are divided. For (epsilon, delta) there are three ways: divide
+    epsilon and delta, divide a zCDP budget that implies them, or bound the joint privacy
+    loss of both fits. The way with the least noise and ridge in the second fit is used.
     """
     if not isinstance(budget, Approx):
         return _cut(task, budget, share)
@@ -106,7 +106,7 @@ def split_budget(task: TwoFitSpec, budget: Budget, share: Fraction) -> TwoFits:
 
 
 def _effort(task: TwoFitSpec, second: Calibration) -> float:
-    """Return what noise and ridge of the second look pull at the coefficients."""
+    """Return the combined effect of noise and ridge on the gradient of the second fit."""
     noise = second.noise.expected_norm(task.final.dimension)
     ridge = second.objective.strong_convexity
     return noise + ridge * (task.look.coef_norm_guess or task.final.typical_norm)
@@ -119,10 +119,11 @@ def _cut(task: TwoFitSpec, budget: Budget, share: Fraction) -> TwoFits:
 
 
 def _together(task: TwoFitSpec, budget: Approx, share: Fraction) -> TwoFits:
-    """Gaussian noise for both looks, from a bound on the sum of their losses.
+    """Calibrate Gaussian noise for both fits by a bound on the sum of their losses.
 
-    The shares are of a squared shift. Ridges are those of a cut budget; both noises start
-    at what shifts alone would need and grow by one factor until the sum is within delta.
+    The shares are shares of the squared shift. The ridges are those for a divided budget.
+    Both noises start at the scales that the gradient shifts alone require. A common factor
+    increases them until the sum is within delta.
     """
     look = task.look.with_noise("gaussian")
     cut = _cut(replace(task, look=look), budget, share)
@@ -165,7 +166,7 @@ def _sum_cost(
     scales: list[float],
     epsilon: float,
 ) -> float:
-    """Return delta at epsilon for both looks and all copies together."""
+    """Return delta at epsilon for both fits and all copies together."""
     pairs = list(zip(objectives, scales, strict=True))
     if task.neighbours is Neighbours.ADD_REMOVE:
         present = [gaussian_bounds(one, scale)[0] for one, scale in pairs]

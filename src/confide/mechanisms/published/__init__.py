@@ -1,4 +1,4 @@
-"""Mechanisms as papers publish them, for comparison: some have been refuted."""
+"""Mechanisms as published in papers, for comparison. Some are refuted."""
 
 from confide.mechanisms.published.mpadmm import PublishedMpAdmm
 from confide.mechanisms.published.napp.iterations import NappPath, NappStopping

@@ -44,18 +44,18 @@ PUBLISHED_RHO = 0.5
 
 
 def published_verdict(step: float) -> Status:
-    """Return how far the published sensitivity, 1/step times the true one, is trusted."""
+    """Return the status of the published sensitivity, 1/step times the true one."""
     return Status.REFUTED if step > 1 else Status.PROVED
 
 
 def refusal(step: float) -> str:
-    """Explain why the published sensitivity does not run unless it was accepted."""
+    """Return the error message for the published sensitivity, unless it is accepted."""
     return (
-        f"mpADMM with the published sensitivity and step = {step:g} is REFUTED. The step "
-        "to x divides by rho + 1/step, which is (1 + step·rho)/step; the published bound "
-        f"leaves out the factor step, so the noise is {step:g} times too small. A pair of "
+        f"mpADMM with the published sensitivity and step = {step:g} is REFUTED. The "
+        "update of x divides by rho + 1/step, which is (1 + step·rho)/step. The published "
+        f"bound omits the factor step, so the noise is {step:g} times too small. A pair of "
         "tables attains the true sensitivity (docs/proofs/gradient-mechanisms.md). Use "
-        "sensitivity='corrected'; pass accept_unproved=True only to compare."
+        "sensitivity='corrected'; pass accept_unproved=True only for comparison."
     )
 
 
@@ -67,7 +67,7 @@ class PublishedMpAdmm:
     Guarantee    (epsilon, delta) or zCDP; add-remove or replace-one.
     Public       loss, penalty, constraint, bounds, budget, and every setting below; under
                  replace-one the number of rows.
-    Private      rows and targets, and under add-remove their number.
+    Private      rows and targets, and under add-remove the number of rows.
     Noise        Gaussian on x, z and y.
     Sensitivity  of x, with N rows: clip/(N/step + N·rho + l2), twice that under
                  replace-one.
@@ -84,20 +84,21 @@ class PublishedMpAdmm:
     rule : {"total", "epoch", "sqrt", "constant"}, optional
         How step sizes decrease. The published rule is "constant".
     sensitivity : {"corrected", "published"}, default="corrected"
-        "published" leaves out the factor ``step``, which gives too little noise if it
-        exceeds 1: REFUTED, and rejected without ``accept_unproved``.
+        "published" omits the factor ``step``. If the step exceeds 1, the noise is then too
+        small. Such a setting is REFUTED and rejected without ``accept_unproved``.
     clip : float, optional
         Bound on the length of a gradient.
     averaged : float, default=0
-        Share of the last steps that are averaged.
+        Share of the iterates, counted from the last, that are averaged.
     return_z : bool, optional
-        Whether z is released instead of x.
+        Whether to release z instead of x. By default if there is a penalty or a constraint.
     ridge : float, optional
-        Ridge of each step.
+        Ridge for ``l2="auto"``. By default 0.1 divided by the total step size.
     count_share : float, str or Fraction, default=1/50
-        Share of the budget that pays for a private number of rows.
+        Share of the squared Gaussian shift that is spent on a noisy number of rows, under
+        add-remove.
     accept_unproved : bool, default=False
-        Allow a guarantee that is refuted.
+        Allow a mechanism whose guarantee is refuted.
 
     Raises
     ------
@@ -146,7 +147,7 @@ class PublishedMpAdmm:
 
     @property
     def status(self) -> Status:
-        """That of its theorem, or REFUTED where the published sensitivity is too small."""
+        """Status of the theorem, or REFUTED if the published sensitivity is too small."""
         found = Status.PROVED
         if self.sensitivity == "published":
             found = published_verdict(self.step or 0.0)
@@ -165,16 +166,16 @@ class PublishedMpAdmm:
         *,
         copies: int = 1,
     ) -> GradientCalibration:
-        """Choose the noise of every step from public facts alone.
+        """Choose the noise of every step from public information alone.
 
         Parameters
         ----------
         objective : Objective
             Loss, penalty and public bounds.
         budget : Pure, Approx or Zcdp
-            What all copies together may cost.
+            Joint privacy budget of all copies.
         neighbours : Neighbours
-            Relation to protect.
+            Neighbour relation to protect.
         copies : int, default=1
             Number of objectives on the same rows that share the budget.
 
@@ -194,14 +195,14 @@ class PublishedMpAdmm:
     def release(
         self, calibration: GradientCalibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Iterate every task under its own noise and release the results together.
+        """Run the iteration for every copy, each with its own noise.
 
         Parameters
         ----------
         calibration : GradientCalibration
-            What `calibrate` returned.
+            Result of `calibrate`.
         tasks : iterable of Rows
-            Rows of each task.
+            Private rows of every copy, with the target of that copy.
         entropy : Entropy
             Source of randomness.
 
@@ -227,10 +228,10 @@ class PublishedMpAdmm:
 
 @dataclass(frozen=True, slots=True)
 class ThreeNoises:
-    """Exact gradients, and noise on x, z and y after every step; else as `Admm`.
+    """Variant of `Admm` with exact gradients, and noise on x, z and y after every step.
 
-    ``noise`` is that of the sum of gradients; every step carries it over to x, and z and
-    y get as much as x.
+    ``noise`` is calibrated for the sum of gradients. Every step rescales it to the
+    sensitivity of x, and adds noise of this scale to x, z and y.
     """
 
     admm: Admm
@@ -240,7 +241,7 @@ class ThreeNoises:
     def run(
         self, gradient: Gradient, sizes: Iterable[float], scale: float, entropy: Entropy
     ) -> Array:
-        """Take one step per size."""
+        """Run one iteration per step size, and return the coefficients."""
         admm, objective = self.admm, self.admm.objective
         rho, dimension = admm.rho, objective.dimension
         nonsmooth, constraint = objective.nonsmooth_part, objective.constraint
@@ -266,6 +267,6 @@ class ThreeNoises:
         return prox(nonsmooth, constraint, total, 1 / (rho * scale))
 
     def reach(self, size: float, scale: float) -> float:
-        """Return how far x moves when the sum of gradients moves by 1."""
+        """Return the sensitivity of x to a change of 1 in the sum of gradients."""
         weights = self.admm.objective.strong_convexity + scale * (self.admm.rho + 1 / size)
         return 1 / (weights * size) if self.published else 1 / weights

@@ -1,4 +1,4 @@
-"""Regularised least squares of Wu et al. (2016): rls-out and objective perturbation."""
+"""Regularised least squares of Wu et al. (2016): output and objective perturbation."""
 
 import math
 from collections.abc import Iterable
@@ -26,7 +26,7 @@ Constants = Literal["tight", "published"]
 
 
 def check_setting(rows: int, radius: float, penalty: float | None) -> None:
-    """Reject what is not a number of rows, a radius and a penalty."""
+    """Reject an invalid number of rows, radius or penalty."""
     if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
         raise InvalidParameter(
             "rows", "the public number of rows", rows, "Pass rows=3000, for example."
@@ -38,7 +38,7 @@ def check_setting(rows: int, radius: float, penalty: float | None) -> None:
 
 
 def check_pure(budget: Budget) -> Pure:
-    """Reject budgets that the paper does not treat."""
+    """Reject budgets other than pure epsilon, which the paper does not cover."""
     if isinstance(budget, Pure):
         return budget
     raise InvalidParameter(
@@ -47,14 +47,14 @@ def check_pure(budget: Budget) -> Pure:
 
 
 def data_independent_penalty(dimension: int, rows: int, epsilon: float) -> float:
-    """Return λ = √(d/(nε)), which looks at no data."""
+    """Return λ = √(d/(nε)), which does not depend on the data."""
     return math.sqrt(dimension / (rows * epsilon))
 
 
 def in_a_ball(
     objective: Objective, rows: int, radius: float, penalty: float | None, epsilon: float
 ) -> Objective:
-    """Return the problem of the paper: whole squares, a ball, and nλ as the ridge."""
+    """Return the problem of the paper: unclipped squared loss, a ball, and ridge nλ."""
     squares = is_squared(objective.loss)
     ridge = objective.l2
     if ridge is None:
@@ -71,19 +71,20 @@ PRECISION_SHARE = Fraction(1, 100)
 
 @dataclass(frozen=True, slots=True)
 class RlsObjective:
-    """Minimise in a ball with a random linear term, after Algorithm 3 of Wu et al.
+    """Objective perturbation in a ball, after Algorithm 3 of Wu et al. (2016).
 
-    Corrected: the noise depends on ε′ and on the slope of the squared loss in the ball, and
-    what is added to the ridge stays in the objective. `ObjectivePerturbation` needs less
-    noise for the same guarantee; this is for comparison with the paper.
+    The algorithm is corrected: the noise depends on ε′ and on the slope of the squared loss
+    in the ball, and the increase of the ridge remains in the objective.
+    `ObjectivePerturbation` needs less noise for the same guarantee. This class is for
+    comparison with the paper.
 
     Guarantee    pure; add-remove or replace-one.
     Public       loss, bounds, number of rows, radius, penalty, budget, tolerance.
     Private      rows and targets.
-    Noise        spherical Laplace of rate ε′/(2L), ε′ = ε − 2·log(1 + β/Λ); where that is
-                 not positive the ridge is raised to β/(e^{ε/4} − 1), so that ε′ = ε/2.
+    Noise        spherical Laplace of rate ε′/(2L), ε′ = ε − 2·log(1 + β/Λ). If ε′ is not
+                 positive the ridge is raised to β/(e^{ε/4} − 1), so that ε′ = ε/2.
     Proof        docs/proofs/objective-perturbation.md (objective-separate, which needs the
-                 logarithm once), docs/proofs/finite-precision.md
+                 logarithm only once), docs/proofs/finite-precision.md
 
     Parameters
     ----------
@@ -137,16 +138,16 @@ class RlsObjective:
         *,
         copies: int = 1,
     ) -> Calibration:
-        """Choose noise and ridge from public facts alone.
+        """Choose noise and ridge from public information alone.
 
         Parameters
         ----------
         objective : Objective
             Loss, penalty and public bounds.
         budget : Pure, Approx or Zcdp
-            What all copies together may cost.
+            Joint privacy budget of all copies.
         neighbours : Neighbours
-            Relation to protect.
+            Neighbour relation to protect.
         copies : int, default=1
             Number of objectives on the same rows that share the budget.
 
@@ -185,14 +186,14 @@ class RlsObjective:
     def release(
         self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Solve every task under its own noise and release the results together.
+        """Fit every copy with its own noise, and release the results together.
 
         Parameters
         ----------
         calibration : Calibration
-            What `calibrate` returned.
+            Result of `calibrate`.
         tasks : iterable of Rows
-            Rows of each task.
+            Private rows of every copy, with the target of that copy.
         entropy : Entropy
             Source of randomness.
 
@@ -207,38 +208,38 @@ class RlsObjective:
 
 
 def _left(epsilon: float, fixed: Objective) -> float:
-    """Return what the determinant leaves of epsilon to the noise."""
+    """Return the part of epsilon that remains for the noise after the determinant term."""
     spent = 2 * math.log1p(fixed.smoothness / fixed.strong_convexity)
     return round_down(epsilon) - round_up(spent)
 
 
 @dataclass(frozen=True, slots=True)
 class RlsOut:
-    """Minimise in a ball with a ridge of √(d/(nε)), and add noise to the minimiser.
+    """Output perturbation in a ball, with a ridge of √(d/(nε)) per row.
 
-    Guarantee    pure; add-remove or replace-one. None with ``oracle``.
+    Guarantee    pure; add-remove or replace-one. No guarantee with ``oracle``.
     Public       loss, bounds, number of rows, radius, penalty, budget, tolerance.
     Private      rows and targets.
     Sensitivity  tight: 2L/Λ, L the longest gradient in the ball (half under add-remove);
-                 published: 4(ρ + R)/(λn), which is (12R + 8)/(λn) for squares in the unit
-                 ball; both plus 2·tolerance.
+                 published: 4(ρ + R)/(λn), which is (12R + 8)/(λn) for the squared loss
+                 with rows and targets of at most 1; both plus 2·tolerance.
     Proof        docs/proofs/output-perturbation.md
 
     Parameters
     ----------
     rows : int
-        Public number of rows. It only determines the ridge: a wrong number costs accuracy,
-        not privacy.
+        Public number of rows. This number only determines the ridge: a wrong number costs
+        accuracy, not privacy.
     radius : float, default=1.0
         Radius R of the ball.
     penalty : float, optional
-        Ridge per row λ; by default one that does not depend on the data.
+        Ridge per row λ; by default √(d/(nε)), which does not depend on the data.
     constants : {"tight", "published"}, default="tight"
-        Published constants release the noisy point unchanged; tight ones project it onto
-        the ball.
+        Choice of the sensitivity. With "published" the noisy minimiser is released
+        unchanged, with "tight" it is projected onto the ball.
     oracle : bool, default=False
-        Declare that parameters were chosen by looking at the data: such a release has no
-        guarantee, and is for comparison only.
+        Declare that parameters were tuned on the private data. Such a release has no
+        guarantee and is for comparison only.
     tolerance : float, default=1e-9
         Largest distance to the exact minimiser.
 
@@ -280,19 +281,19 @@ class RlsOut:
             raise InvalidParameter("constants", "'tight' or 'published'", self.constants)
 
     def sensitivity(self, fixed: Objective, neighbours: Neighbours) -> float:
-        """Return how far the minimiser in the ball can move between neighbouring tables.
+        """Return the sensitivity of the minimiser in the ball.
 
         Parameters
         ----------
         fixed : Objective
             Objective with its ridge.
         neighbours : Neighbours
-            Relation to protect.
+            Neighbour relation to protect.
 
         Returns
         -------
         float
-            The sensitivity.
+            Largest distance between minimisers of neighbouring tables.
         """
         slack = 2 * self._tolerance(fixed)
         exact = neighbours.shifts * fixed.lipschitz / fixed.strong_convexity
@@ -310,16 +311,16 @@ class RlsOut:
         *,
         copies: int = 1,
     ) -> Calibration:
-        """Choose noise and ridge from public facts alone.
+        """Choose noise and ridge from public information alone.
 
         Parameters
         ----------
         objective : Objective
             Loss, penalty and public bounds.
         budget : Pure, Approx or Zcdp
-            What all copies together may cost.
+            Joint privacy budget of all copies.
         neighbours : Neighbours
-            Relation to protect.
+            Neighbour relation to protect.
         copies : int, default=1
             Number of objectives on the same rows that share the budget.
 
@@ -350,14 +351,14 @@ class RlsOut:
     def release(
         self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Solve every task, add noise to each and release the results together.
+        """Fit every copy, add noise to each, and release the results together.
 
         Parameters
         ----------
         calibration : Calibration
-            What `calibrate` returned.
+            Result of `calibrate`.
         tasks : iterable of Rows
-            Rows of each task.
+            Private rows of every copy, with the target of that copy.
         entropy : Entropy
             Source of randomness.
 

@@ -1,1 +1,1 @@
-"""Ranges of columns, bought from a part of the budget before a fit."""
+"""Ranges of columns, estimated with a share of the budget before a fit."""

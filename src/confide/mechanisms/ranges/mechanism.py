@@ -1,7 +1,7 @@
-"""Ranges of number columns from noisy counts, and a fit that follows, for one budget.
+"""Estimation of column ranges from noisy counts, and a subsequent fit, for one budget.
 
-Every column is counted on a public grid of cells and of parts of cells. Noise is added to
-the counts, and quantiles are read from them: the range that columns are clamped to.
+The values of every column are counted on a public grid of cells and of parts of cells.
+Quantiles of the noisy counts give the range to which the column is then clamped.
 """
 
 import math
@@ -33,19 +33,21 @@ from confide.privacy.guarantee import ROW_LIMIT
 
 PAGE = "private-ranges.md#"
 LOOKS = 2
-"""Every value is counted twice: in a cell, and in one that may be a part of it."""
+"""Number of counting rounds: by cells, and then by pieces near the estimated range."""
 USUAL_SHARE = Fraction(1, 10)
 INTERVAL_TAIL = 0.05
-"""The tail for plain intervals: a column whose range holds rare values has little spread
-in it, and noise hides its curvature."""
+"""Tail for plain intervals. If the range includes rare values, the column varies little
+relative to its range, and noise hides its curvature."""
 NEEDED_TAIL = 0.05
 NEEDED_DEVIATIONS: Mapping[type[Any], float] = {Gaussian: 0.5, Laplace: 0.8}
-"""Ranges are worth their price if this share of the rows exceeds this many deviations.
+"""Standard deviations of the noise on a count that the share `NEEDED_TAIL` of the rows must
+exceed for ranges to be worthwhile.
 
-With less they are hardly ever found, but then the limits stay as they are: it costs
-little to try. Laplace noise at times shows what is not there, so it needs more."""
+Below these thresholds ranges are hardly ever found. The thresholds are low because a failed
+attempt costs little: the column keeps its limits. Laplace noise has more false alarms and
+therefore a higher threshold."""
 ROWS_IF_UNKNOWN: Mapping[type[Any], int] = {Gaussian: 30_000, Laplace: 10_000}
-"""What is supposed of tables whose number of rows is private and not declared."""
+"""Assumed number of rows if it is private and not declared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,17 +57,17 @@ class Ranges:
     Parameters
     ----------
     share : float, str or Fraction, default=1/10
-        Share of the budget of the fit. A larger one finds narrower ranges and gives
-        coefficients more noise.
+        Share of the budget of the fit. A larger share finds narrower ranges, but leaves
+        less budget for the coefficients.
     tail : float, optional
-        Share of the values that may lie below a range, and above it. A larger one gives
-        narrower ranges, to which more values are clamped. By default 0.01, and 0.05 for
-        columns of fits with plain intervals.
+        Share of the values that may lie below the range, and likewise above it. A larger
+        tail gives narrower ranges, to which more values are clamped. By default 0.01, and
+        0.05 for columns of fits with plain intervals.
 
     Raises
     ------
     InvalidParameter
-        The share is not above 0 and up to 1, or the tail not between 0 and 0.5.
+        The share is not in (0, 1], or the tail is not between 0 and 0.5.
 
     Examples
     --------
@@ -74,7 +76,8 @@ class Ranges:
     >>> settings.tail_for(inference=False), settings.tail_for(inference=True)
     (0.01, 0.05)
 
-    For intervals ranges are cut at the 5 and 95 % quantiles instead of 1 and 99 %.
+    For plain intervals the range is from the 5 % to the 95 % quantile instead of from the
+    1 % to the 99 % quantile.
     """
 
     share: Any = USUAL_SHARE
@@ -93,7 +96,7 @@ class Ranges:
             raise InvalidParameter("tail of ranges", "between 0 and 0.5", self.tail)
 
     def tail_for(self, *, inference: bool) -> float:
-        """Return the tail, given the purpose of the fit.
+        """Return the tail for fits with or without plain intervals.
 
         Parameters
         ----------
@@ -103,7 +106,7 @@ class Ranges:
         Returns
         -------
         float
-            Share of the values below the range, and above it.
+            Share of the values below the range, and likewise above it.
         """
         if self.tail is not None:
             return self.tail
@@ -113,7 +116,7 @@ class Ranges:
 def is_affordable(
     budget: Budget, columns: int, neighbours: Neighbours, settings: Ranges, rows: int | None
 ) -> bool:
-    """Say, from public facts, whether the tails of that many rows exceed the noise."""
+    """Return, without data, whether ranges are worthwhile for a number of rows."""
     part: Budget = budget.share(settings.share)
     if isinstance(budget, Approx):
         shift = gaussian_shift_of(budget)
@@ -126,9 +129,9 @@ def is_affordable(
 def range_noise(
     budget: Budget, columns: int, neighbours: Neighbours
 ) -> tuple[CountNoise, Event]:
-    """Return the noise on every count, and what it costs.
+    """Return the noise on every count, and its cost.
 
-    In each look, and for each column, a record is in one cell.
+    In each counting round, a record is in one cell per column.
     """
     counts = LOOKS * columns * neighbours.shifts
     if isinstance(budget, Pure):
@@ -139,7 +142,7 @@ def range_noise(
 
 @dataclass(frozen=True, slots=True)
 class RangesCalibration(Calibration):
-    """Noisy counts for ``queries``, and a fit (``main``) that costs the rest."""
+    """Calibration of noisy counts for ``queries`` and of the fit ``main`` after them."""
 
     main: Calibration = field(kw_only=True)
     queries: tuple[RangeQuery, ...] = field(kw_only=True)
@@ -148,26 +151,26 @@ class RangesCalibration(Calibration):
 
     @property
     def takes_count_as_public(self) -> bool:
-        """Whether the fit rests on the number of rows being a public number."""
+        """Whether the fit relies on the number of rows being public."""
         return self.main.takes_count_as_public
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What the fit and the counts assume."""
+        """Assumptions of the fit and of the counts."""
         return (*self.main.guarantee.assumptions, ROW_LIMIT)
 
     def check_rows(self, rows: Rows) -> None:
-        """Reject by shape, before anything is spent."""
+        """Reject unsuitable tables by their shape, before any budget is spent."""
         self.main.check_rows(rows)
 
     def buy(self, counts: Sequence[Array], entropy: Entropy) -> RangeRelease:
-        """Return ranges from private counts, one table of cells by parts for each query."""
+        """Estimate ranges from private counts, one table of cells by parts per query."""
         return buy(self.queries, counts, self.count_noise, entropy, self.share)
 
     def release_after(
         self, bought: RangeRelease, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Fit rows that were read with the bought ranges, and release both together."""
+        """Fit rows that were read with the estimated ranges, and release both together."""
         found = self.main.release(tasks, entropy)
         guarantee = self.guarantee
         return replace(
@@ -181,20 +184,21 @@ class RangesCalibration(Calibration):
 
 @dataclass(frozen=True, slots=True)
 class WithRanges:
-    """Mechanism that is preceded by a purchase of ranges.
+    """Mechanism that is preceded by a private estimation of ranges.
 
-    Guarantee    that of the mechanism and of the noisy counts together.
+    Guarantee    composition of the mechanism and the noisy counts.
     Public       grids, quantiles, share of the budget.
-    Sensitivity  one count per column and look under add-remove, two under replace-one.
+    Sensitivity  one count per column and counting round under add-remove, two under
+                 replace-one.
     Noise        Gaussian on counts, Laplace for pure budgets.
     Proof        docs/proofs/private-ranges.md
 
     Parameters
     ----------
     mechanism : Mechanism
-        How the coefficients are released.
+        Mechanism that releases the coefficients.
     queries : tuple of RangeQuery
-        Columns whose ranges are bought.
+        Columns whose ranges are estimated.
     settings : Ranges, optional
         Share of the budget and quantiles.
 
@@ -207,7 +211,7 @@ class WithRanges:
     >>> type(mechanism).__name__, [query.name for query in mechanism.queries]
     ('WithRanges', ['income', 'rent'])
 
-    A fit that buys ranges is its mechanism, preceded by a purchase for two columns.
+    The ranges of two columns are estimated before the fit.
     """
 
     mechanism: Mechanism
@@ -230,18 +234,19 @@ class WithRanges:
         *,
         copies: int = 1,
     ) -> RangesCalibration:
-        """Choose noise and ridge from public facts alone.
+        """Choose noise and ridge from public information alone.
 
         Parameters
         ----------
         objective : Objective
             Loss, ridge, penalty and public bounds.
         budget : Pure, Approx or Zcdp
-            What the release may cost. A larger one means less noise.
+            Privacy budget of the release. A larger one means less noise.
         neighbours : Neighbours
-            Relation to protect.
+            Neighbour relation to protect.
         copies : int, default=1
-            Number of objectives that share the rows and the budget.
+            Number of objectives, such as one per class, that share the rows and the
+            budget.
 
         Returns
         -------
@@ -253,13 +258,13 @@ class WithRanges:
         UnmetNeeds
             The theorem does not cover this objective.
         InvalidParameter
-            No noise for this budget, relation or ridge.
+            There is no noise for this budget, neighbour relation or ridge.
         """
         share = self.settings.share
         if share == 1:
             raise InvalidParameter(
                 "share of ranges",
-                "less than 1: the fit needs the rest",
+                "less than 1, because the fit needs the rest",
                 share,
             )
         main, rest, joint = self._divide(objective, budget, neighbours, copies)
@@ -298,14 +303,14 @@ class WithRanges:
     def release(
         self, calibration: RangesCalibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Refuse: rows must be read again between purchase and fit.
+        """Raise an error, because rows must be read again between estimation and fit.
 
         Parameters
         ----------
         calibration : RangesCalibration
-            What `calibrate` returned.
+            Result of `calibrate`.
         tasks : iterable of Rows
-            Private rows, with one target for every copy.
+            Private rows of every copy, with the target of that copy.
         entropy : Entropy
             Source of random bits.
 
@@ -324,7 +329,7 @@ def buy(
     entropy: Entropy,
     share: Fraction,
 ) -> RangeRelease:
-    """Return ranges from private counts, one table of cells by parts for each query."""
+    """Estimate ranges from private counts, one table of cells by parts per query."""
     found = {
         query.name: read_range(query, table, noise, entropy)
         for query, table in zip(queries, counts, strict=True)

@@ -1,4 +1,4 @@
-"""Ranges read off noisy counts: a first look at whole cells, a second at pieces of them."""
+"""Range estimation from noisy counts: first of cells, then of pieces near the range."""
 
 import math
 from dataclasses import dataclass, field, replace
@@ -22,40 +22,42 @@ USUAL_TAIL = 0.01
 
 
 LEAST_OF_USUAL = 1 / 8
-"""A range that is narrower, as a part of that with the usual tails, holds one value."""
+"""Ranges narrower than this share of the range with usual tails mostly hold one value."""
 
 
 FALSE_ALARMS, CLOSER_ALARMS = 0.01, 0.05
-"""How many cells without values seem to have some, on average, where a tail is nothing:
-in the first look, and in the second, where they are near the others.
+"""Expected number of empty cells that appear occupied, with a tail of 0: in the first
+counting round, and in the second, where cells are near occupied ones.
 
-Runs of cells are looked at as well: they make it about four times as many."""
+Runs of consecutive cells are tested as well, which makes false alarms about four times as
+frequent."""
 
 
 PIECE_DEVIATIONS = 7
-"""Average content of the pieces of the second look, in deviations of the noise."""
+"""Average count of the pieces in the second round, in standard deviations of the noise."""
 
 
 DOUBT = 0.1
-"""A cell may hold as much more than it seems to as noise exceeds with this probability."""
+"""Probability that noise exceeds the margin in upper bounds on the counts of cells."""
 
 
 EXTENSION = 0.4
-"""By such a share of itself, on either side, a range is extended over doubtful cells."""
+"""Largest extension of a range over doubtful cells, as a share of its width, per side."""
 
 
 MOST_BEYOND = 0.25
-"""More than such a share of the values must not seem to lie, within a deviation of the
-noise, beyond an end that could be where the limits are."""
+"""Largest share of the values that may lie beyond an end of a range with declared limits,
+by an upper bound of one standard deviation of the noise."""
 
 
 @dataclass(frozen=True, slots=True)
 class RangeQuery:
-    """A column whose range is to be found, on which grid, and between which quantiles.
+    """Column whose range is to be estimated, with its grid and quantiles.
 
-    Without a lower tail the range begins where the grid does. Unless it ``allows_step`` a
-    range that holds little but one value, such as 0, becomes wider: a column would be a
-    step in it, and its coefficient that of a step per unit.
+    With a ``lower_tail`` of 0 the range begins at the lower end of the grid.
+    ``allows_step`` permits a narrow range around a single frequent value, such as 0. Within
+    such a range the column is almost a step function, and its coefficient is the size of
+    the step. Otherwise the range is widened.
     """
 
     name: str
@@ -69,11 +71,12 @@ class RangeQuery:
 def read_range(
     query: RangeQuery, counts: Array, noise: CountNoise, entropy: Entropy
 ) -> tuple[tuple[float, float], bool]:
-    """Return a range from private counts, and whether any values exceed the noise.
+    """Estimate a range from private counts; also return whether values exceed the noise.
 
-    Both are post-processing of two noisy looks. The first is at whole cells. The second is
-    at pieces of equal width where the range seems to lie and beside it, the more the
-    clearer the values stand out; both counts of a piece are combined.
+    Both results are post-processing of two rounds of noisy counts. The first round counts
+    whole cells. The second round counts pieces of about equal width in and next to the
+    range found first, with more pieces for clearer counts. Both rounds are combined by
+    least squares.
     """
     grid = query.grid
     cells = publish(counts.sum(axis=1), noise, entropy, MAX_ROWS)
@@ -103,12 +106,12 @@ def read_range(
     ends = _rounded(lower, upper, grid)
     if query.has_limits and not query.allows_step:
         ends = grid.ends if upper - lower <= np.diff(grid.edges).min() else ends
-    # The fullest of many noisy cells seems full at the second look too.
+    # Without limits, the fullest noisy cell is chosen, so the second round is no evidence.
     return ends, seen is not None or (query.has_limits and again is not None)
 
 
 def _beyond_one_value(query: RangeQuery, cells: Array, noise: CountNoise) -> RangeQuery:
-    """Take the usual tails where larger ones leave little but one value."""
+    """Use the usual tails if larger ones leave hardly more than one value in the range."""
     usual = replace(
         query,
         lower_tail=min(query.lower_tail, USUAL_TAIL),
@@ -127,9 +130,9 @@ def _beyond_one_value(query: RangeQuery, cells: Array, noise: CountNoise) -> Ran
 
 
 def _rounded(lower: float, upper: float, grid: RangeGrid) -> tuple[float, float]:
-    """Take ends next to 0 for 0; where both are, the range goes to 1, or to a limit.
+    """Round ends close to 0 to 0. If both are, the range extends to 1, −1 or the limit.
 
-    Of a column that seems to be 0 almost always effects are then per unit as usual.
+    Effects of a column that is almost always 0 are then per unit as usual.
     """
     first, last = grid.ends
     low, high = (0.0 if abs(end) <= SMALLEST_NUMBER else end for end in (lower, upper))
@@ -139,22 +142,22 @@ def _rounded(lower: float, upper: float, grid: RangeGrid) -> tuple[float, float]
 
 
 def _fallback(query: RangeQuery, cells: Array) -> slice:
-    """Return all cells where they have limits, and the fullest where they have none."""
+    """Return all cells if the column has limits, and otherwise the fullest cell."""
     fullest = int(np.argmax(cells))
     return slice(0, len(cells)) if query.has_limits else slice(fullest, fullest + 1)
 
 
 def _piece_count(values: float, noise: CountNoise) -> float:
-    """Return the number of pieces, a power of two, that values are divided into."""
+    """Return the number of pieces, a power of two, for an estimated number of values."""
     share = values / (PIECE_DEVIATIONS * noise.deviation(1))
     return float(np.clip(2.0 ** np.round(np.log2(max(share, 1.0))), 1, PARTS))
 
 
 def _pieces(grid: RangeGrid, near: slice, width: float) -> AnyArray:
-    """Return where pieces of about some width begin, counted in parts of cells.
+    """Return the boundaries of pieces of about the given width, in parts of cells.
 
-    Wide cells are divided into equal pieces and narrow ones taken together; what lies below
-    the cells near the range is one piece, and what lies above.
+    Wide cells are divided into equal pieces, and narrow cells are merged. All cells below
+    those near the range form one piece, as do all cells above.
     """
     cuts, last = [0] if near.start else [], -math.inf
     for cell in range(near.start, near.stop):
@@ -170,10 +173,10 @@ def _pieces(grid: RangeGrid, near: slice, width: float) -> AnyArray:
 
 
 def _merge(cells: Array, closer: Array, cuts: AnyArray) -> tuple[Array, Array]:
-    """Weigh noisy counts of cells and of pieces together, by least squares.
+    """Combine noisy counts of cells and of pieces by least squares.
 
-    A piece is some cells, or a part of one. Returns counts of pieces, and their covariance
-    in units of the variance of the noise.
+    A piece consists of several cells or of a part of one cell. The result is the counts of
+    the pieces and their covariance, in units of the variance of the noise.
     """
     first, after = cuts[:-1] // PARTS, -(-cuts[1:] // PARTS)
     same = first[:, None] == first
@@ -186,7 +189,7 @@ def _merge(cells: Array, closer: Array, cuts: AnyArray) -> tuple[Array, Array]:
 def _bracket(
     query: RangeQuery, counts: Array, covariance: Array, noise: CountNoise, alarms: float
 ) -> slice | None:
-    """Return the cells from the lower quantile to the upper one, None if noise hides all.
+    """Return the cells from the lower to the upper quantile, or None if noise hides them.
 
     The covariance is in units of the variance of the noise.
     """
@@ -202,10 +205,10 @@ def _bracket(
 
 
 def _extended(found: slice, edges: Array, most: Array, query: RangeQuery) -> slice:
-    """Add cells beside the ends that may well hold values and widen the range by little.
+    """Add adjacent cells that may well hold values and widen the range only a little.
 
-    ``most`` is what they hold at most. A cell that was cut off wrongly biases a model, one
-    that is kept for nothing costs a part of the column's length.
+    ``most`` has upper bounds on the counts. Wrongly excluding a cell biases the model.
+    Including an empty cell only makes the range wider than necessary.
     """
     total = max(0.0, float(most[found].sum()))
     allowed = EXTENSION * float(edges[found.stop] - edges[found.start])
@@ -226,7 +229,8 @@ def _extended(found: slice, edges: Array, most: Array, query: RangeQuery) -> sli
 def _safe(found: slice, counts: Array, covariance: Array) -> slice:
     """Widen a range until few values can lie beyond it.
 
-    Where noise hides most cells the few that stand out are a small part of the values.
+    If noise hides most cells, the few cells above the noise hold only a small share of the
+    values.
     """
     last = len(counts) - found.stop
     low = _last_with_few_before(found.start, counts, covariance)
@@ -235,7 +239,7 @@ def _safe(found: slice, counts: Array, covariance: Array) -> slice:
 
 
 def _last_with_few_before(most: int, counts: Array, covariance: Array) -> int:
-    """Return the last cell, up to ``most``, before which no more than a share can lie."""
+    """Return the last cell, up to ``most``, before which at most `MOST_BEYOND` can lie."""
     allowed = MOST_BEYOND * max(0.0, float(counts.sum()))
     sums, spread = _sums_from_the_first(counts, covariance)
     before = (sums + np.sqrt(np.diag(spread)))[: most + 1]
@@ -245,7 +249,7 @@ def _last_with_few_before(most: int, counts: Array, covariance: Array) -> int:
 def _first_beyond(
     counts: Array, covariance: Array, tail: float, margin: float
 ) -> int | None:
-    """Return the first cell at which some run of cells holds more than a tail and noise."""
+    """Return the last cell of the first run whose count exceeds the tail and the noise."""
     sums, spread = _sums_from_the_first(counts, covariance)
     own = np.diag(spread)
     for stop in range(1, len(sums)):
@@ -256,7 +260,7 @@ def _first_beyond(
 
 
 def _sums_from_the_first(counts: Array, covariance: Array) -> tuple[Array, Array]:
-    """Return what the first cells hold together, none of them at first, and covariances."""
+    """Return cumulative counts, starting from 0, and their covariance."""
     spread = np.zeros((len(counts) + 1, len(counts) + 1))
     spread[1:, 1:] = np.cumsum(np.cumsum(covariance, axis=0), axis=1)
     return np.concatenate([[0.0], np.cumsum(counts)]), spread

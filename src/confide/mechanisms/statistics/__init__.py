@@ -1,1 +1,1 @@
-"""Mechanisms that release sums over the rows."""
+"""Mechanisms that release noisy sums over the rows."""

@@ -1,4 +1,4 @@
-"""AdaSSP: sums with noise, and a ridge that a private eigenvalue chooses (Wang 2018)."""
+"""AdaSSP: noisy sums and a ridge chosen by a private eigenvalue (Wang 2018)."""
 
 import math
 from collections.abc import Iterable
@@ -63,27 +63,28 @@ MOMENT = "moment"
 class AdaSsp:
     """Sufficient statistics with an adaptive ridge.
 
-    Sums are released as in `SufficientStatistics`; a private smallest eigenvalue decides
-    how much ridge is added.
+    Sums are released as in `SufficientStatistics`. The ridge is chosen from a private
+    estimate of the smallest eigenvalue of the Gram matrix.
 
     Guarantee    (epsilon, delta) or zCDP; add-remove or replace-one.
     Public       bounds, budget, shares, the largest ridge.
-    Private      rows and targets, and under add-remove their number.
-    Sensitivity  X² for the eigenvalue; of the sums as in `SufficientStatistics`.
+    Private      rows and targets, and under add-remove the number of rows.
+    Sensitivity  X² for the eigenvalue; for the sums as in `SufficientStatistics`.
     Proof        docs/proofs/sufficient-statistics.md
 
-    The ridge ``l2`` of the objective is the most that is ever added.
+    The ridge ``l2`` of the objective is an upper bound on the chosen ridge.
 
     Parameters
     ----------
     constants : {"tight", "published"}, default="tight"
-        Noise by exact accounting, or that of the paper: three equal parts, independent
-        entries above the diagonal, and the classical rule, which its three parts together
-        keep to.
+        "tight" calibrates the noise by exact accounting. "published" uses the noise of the
+        paper: three equal shares of the budget, independent entries on and above the
+        diagonal, and the classical Gaussian rule, if exact accounting shows that it stays
+        within the budget.
     share : Fraction, default=1/10
         Share of the squared Gaussian shift for the eigenvalue.
     failure : float, default=0.05
-        Probability with which the ridge may be too small. A smaller one adds more ridge.
+        Probability that the ridge is too small. A smaller value means a larger ridge.
 
     Raises
     ------
@@ -100,7 +101,7 @@ class AdaSsp:
     >>> round(found.objective.l2)
     31
 
-    At most this ridge is added; data with enough variation in every direction get less.
+    This is the largest ridge. It is smaller for data that vary enough in every direction.
     """
 
     constants: Literal["tight", "published"] = "tight"
@@ -139,18 +140,19 @@ class AdaSsp:
         *,
         copies: int = 1,
     ) -> Calibration:
-        """Choose noise and ridge from public facts alone.
+        """Choose noise and ridge from public information alone.
 
         Parameters
         ----------
         objective : Objective
             Loss, ridge, penalty and public bounds.
         budget : Pure, Approx or Zcdp
-            What the release may cost. A larger one means less noise.
+            Privacy budget of the release. A larger one means less noise.
         neighbours : Neighbours
-            Relation to protect.
+            Neighbour relation to protect.
         copies : int, default=1
-            Number of objectives that share the rows and the budget.
+            Number of objectives, such as one per class, that share the rows and the
+            budget.
 
         Returns
         -------
@@ -162,7 +164,7 @@ class AdaSsp:
         UnmetNeeds
             The theorem does not cover this objective.
         InvalidParameter
-            No noise for this budget, relation or ridge.
+            There is no noise for this budget, neighbour relation or ridge.
         """
         check_needs(type(self).__name__, self.needs, objective)
         if isinstance(budget, Pure):
@@ -198,14 +200,14 @@ class AdaSsp:
     def release(
         self, calibration: SumsCalibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Add noise to the sums of every task, and solve.
+        """Add noise to the sums of every copy, and solve for the coefficients.
 
         Parameters
         ----------
         calibration : SumsCalibration
-            What `calibrate` returned.
+            Result of `calibrate`.
         tasks : iterable of Rows
-            Private rows, with one target for every copy.
+            Private rows of every copy, with the target of that copy.
         entropy : Entropy
             Source of random bits.
 
@@ -233,7 +235,7 @@ class AdaSsp:
         return _Noises(Gaussian(sums), moment, Gaussian(alone), shift)
 
     def _most(self, sums: Gaussian, size: int) -> float:
-        """Return what the largest eigenvalue of the noise rarely exceeds."""
+        """Return a bound that the largest eigenvalue of the noise rarely exceeds."""
         if self.constants == "published":
             return sums.scale * math.sqrt(size * math.log(2 * size**2 / self.failure))
         tail = math.sqrt(2 * math.log(1 / self.failure))
@@ -260,7 +262,7 @@ class AdaSsp:
         return within(objective, value), ridge
 
     def _margin(self, budget: Budget, scale: float) -> float:
-        """Return by how much the released eigenvalue is lowered, to be safe."""
+        """Return the safety margin that is subtracted from the released eigenvalue."""
         if self.constants == "published" and isinstance(budget, Approx):
             return scale * math.sqrt(math.log(6 / float(budget.delta)))
         return scale * math.sqrt(2 * math.log(1 / self.failure))
@@ -277,7 +279,7 @@ class _Noises:
 def _published(
     objective: Objective, budget: Budget, neighbours: Neighbours, copies: int
 ) -> _Noises:
-    """Return the noise of the paper, if it keeps to the budget by exact accounting."""
+    """Return the noise of the paper if exact accounting confirms the budget."""
     if not isinstance(budget, Approx) or neighbours is not Neighbours.ADD_REMOVE:
         raise InvalidParameter(
             "constants",
@@ -302,22 +304,22 @@ def _published(
 
 ROUNDING = float(np.finfo(np.float64).eps) / 2
 CERTIFIED = 8
-"""Of (d+8)·2⁻⁵³ times the trace: so far from the computed eigenvalue it is verified."""
+"""Verified error of the computed eigenvalue, in units of (d+8)·2⁻⁵³ times the trace."""
 TWICE_CERTIFIED = 32
-"""The same for what the eigenvalues of two tables may be off by together."""
+"""The same for the sum of the errors of the eigenvalues of two tables."""
 
 
 def eigenvalue_sensitivity(objective: Objective) -> float:
-    """Bound how far one record moves the smallest eigenvalue of G, as it is computed."""
+    """Bound the effect of one record on the computed smallest eigenvalue of G."""
     lost = TWICE_CERTIFIED * (objective.dimension + 8) * ROUNDING * MAX_ROWS
     return objective.row_norm**2 * (1 + ROUNDING_SLACK + lost)
 
 
 def smallest_eigenvalue(gram: Array) -> float:
-    """Return the smallest eigenvalue of a Gram matrix, to a proved distance.
+    """Return the smallest eigenvalue of a Gram matrix, to a proved precision.
 
-    Whatever a library says is verified by two Cholesky factorisations, or found by
-    bisection with them: sufficient-statistics.md#eigenvalue-certificate.
+    The result of the library is verified by two Cholesky factorisations. If this fails, the
+    eigenvalue is found by bisection: sufficient-statistics.md#eigenvalue-certificate.
     """
     size, trace = len(gram), float(np.trace(gram))
     step = CERTIFIED * (size + 8) * ROUNDING * trace
@@ -338,7 +340,7 @@ def _guess(gram: Array) -> float:
 
 
 def _is_definite(gram: Array, shift: float) -> bool:
-    """Whether the matrix less a multiple of the identity has a Cholesky factor."""
+    """Whether gram − shift·I has a Cholesky factorisation in doubles."""
     lowered = gram.copy()
     np.fill_diagonal(lowered, gram.diagonal() - shift)
     try:

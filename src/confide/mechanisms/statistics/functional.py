@@ -34,10 +34,10 @@ from confide.privacy import Budget, Neighbours, Pure, round_up
 
 Constants = Literal["tight", "published"]
 RIDGE = 4.0
-"""How many standard deviations of the noise an automatic ridge adds to the diagonal."""
+"""Automatic ridge on the diagonal, in standard deviations of the noise."""
 DROPPED_BELOW = 1e-8
 POLYNOMIAL = Need(
-    "the squared or the logistic loss, which have a polynomial of degree two",
+    "the squared or the logistic loss, for which a quadratic polynomial is available",
     lambda objective: objective.loss.polynomial is not None,
     "use mechanism='objective'",
 )
@@ -45,7 +45,7 @@ POLYNOMIAL = Need(
 
 @dataclass(frozen=True, slots=True)
 class Polynomial:
-    """½κ⟨x,θ⟩² − qy⟨x,θ⟩ for one record: the squared loss, or Taylor's of the logistic."""
+    """Loss ½κ⟨x,θ⟩² − qy⟨x,θ⟩ of a record: the squared or Taylor's of the logistic loss."""
 
     curvature: float
     slope: float
@@ -61,28 +61,28 @@ class Polynomial:
 class FunctionalMechanism:
     """Functional mechanism: minimise a polynomial whose coefficients have Laplace noise.
 
-    It follows Zhang et al. (2012).
+    The mechanism follows Zhang et al. (2012).
 
     Guarantee    pure; add-remove or replace-one.
     Public       bounds, ridge, budget.
-    Private      rows and targets, and under add-remove their number.
-    Sensitivity  sum of what one record moves all coefficients by: ½κdX² + q√d·XB under
+    Private      rows and targets, and under add-remove the number of rows.
+    Sensitivity  ℓ1 distance between the coefficients of neighbours: ½κdX² + q√d·XB under
                  add-remove for rows of length X; at most twice that under replace-one.
-    Noise        Laplace on every coefficient; then a ridge of 4 standard deviations, and
-                 directions whose curvature is not positive are dropped.
+    Noise        Laplace on every coefficient; then a ridge of 4 standard deviations is
+                 added, and directions without positive curvature are dropped.
     Proof        docs/proofs/sufficient-statistics.md
 
     Parameters
     ----------
     constants : {"tight", "published"}, default="tight"
-        Sensitivity for rows of bounded length; or that of the paper, (dX + B)²/2 for
-        squares and d²X²/8 + 3dX/2 for the logistic loss under add-remove, for rows whose
-        entries may all be as large as X.
+        "tight" uses the sensitivity for rows of bounded length. "published" uses that of
+        the paper for rows whose entries may all be as large as X: under add-remove
+        (dX + B)²/2 for the squared loss, d²X²/8 + 3dX/2 for the logistic loss.
 
     Raises
     ------
     InvalidParameter
-        The constants have another name.
+        ``constants`` has another value.
 
     Examples
     --------
@@ -97,7 +97,7 @@ class FunctionalMechanism:
     >>> round(tight, 1), round(published, 1)
     (3.2, 8.0)
 
-    Because rows are at most 1 long, less than half of the published noise is enough.
+    Because the norm of rows is at most 1, less than half of the published noise is enough.
     """
 
     constants: Constants = "tight"
@@ -121,14 +121,14 @@ class FunctionalMechanism:
             raise InvalidParameter("constants", "'tight' or 'published'", self.constants)
 
     def sensitivity(self, objective: Objective, neighbours: Neighbours) -> float:
-        """Return how far one record moves all coefficients of the polynomial together.
+        """Return the ℓ1 sensitivity of the coefficients of the polynomial.
 
         Parameters
         ----------
         objective : Objective
             Loss and public bounds.
         neighbours : Neighbours
-            Relation to protect.
+            Neighbour relation to protect.
 
         Returns
         -------
@@ -146,18 +146,19 @@ class FunctionalMechanism:
         *,
         copies: int = 1,
     ) -> Calibration:
-        """Choose noise and ridge from public facts alone.
+        """Choose noise and ridge from public information alone.
 
         Parameters
         ----------
         objective : Objective
             Loss, ridge, penalty and public bounds.
         budget : Pure, Approx or Zcdp
-            What the release may cost. A larger one means less noise.
+            Privacy budget of the release. A larger one means less noise.
         neighbours : Neighbours
-            Relation to protect.
+            Neighbour relation to protect.
         copies : int, default=1
-            Number of objectives that share the rows and the budget.
+            Number of objectives, such as one per class, that share the rows and the
+            budget.
 
         Returns
         -------
@@ -169,7 +170,7 @@ class FunctionalMechanism:
         UnmetNeeds
             The theorem does not cover this objective.
         InvalidParameter
-            No noise for this budget, relation or ridge.
+            There is no noise for this budget, neighbour relation or ridge.
         """
         check_needs(type(self).__name__, self.needs, objective)
         if not isinstance(budget, Pure):
@@ -202,14 +203,14 @@ class FunctionalMechanism:
     def release(
         self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Add noise to the polynomial of every task, and minimise it.
+        """Add noise to the polynomial of every copy, and minimise it.
 
         Parameters
         ----------
         calibration : Calibration
-            What `calibrate` returned.
+            Result of `calibrate`.
         tasks : iterable of Rows
-            Private rows, with one target for every copy.
+            Private rows of every copy, with the target of that copy.
         entropy : Entropy
             Source of random bits.
 
@@ -224,11 +225,11 @@ class FunctionalMechanism:
 
 
 DIAGONAL = 2.0
-"""The matrix of a polynomial holds θⱼ² with twice its coefficient, θⱼθₖ with once."""
+"""Factor of noise on the diagonal of M: Mⱼⱼ is twice the coefficient of θⱼ²."""
 
 
 def _tight(objective: Objective, neighbours: Neighbours) -> float:
-    """Return the bound for rows of length X."""
+    """Return the sensitivity for rows of length X."""
     shape, size = Polynomial.of(objective), objective.dimension
     longest, bound = objective.row_norm, objective.target_bound or 1.0
     one = shape.curvature / 2 * size * longest**2
@@ -248,7 +249,7 @@ def _tight(objective: Objective, neighbours: Neighbours) -> float:
 
 
 def _published(objective: Objective, neighbours: Neighbours) -> float:
-    """Return the bound of the paper, for rows whose entries are at most X."""
+    """Return the sensitivity of the paper, for rows with entries of at most X."""
     size, longest = objective.dimension, objective.row_norm
     if is_squared(objective.loss):
         one = (size * longest + (objective.target_bound or 1.0)) ** 2 / 2
@@ -260,7 +261,7 @@ def _published(objective: Objective, neighbours: Neighbours) -> float:
 def noised_polynomial(
     calibration: Calibration, rows: Rows, entropy: Entropy
 ) -> tuple[Array, Array]:
-    """Return M and c of ½θᵀMθ − cᵀθ, every coefficient of it with its own noise."""
+    """Return M and c of ½θᵀMθ − cᵀθ, with independent noise on every coefficient."""
     objective = calibration.objective
     shape, reach = Polynomial.of(objective), SumReach.of(objective)
     gram, moment = sufficient_statistics(rows)
@@ -278,7 +279,7 @@ def _one(calibration: Calibration, rows: Rows, entropy: Entropy) -> Array:
 
 
 def trimmed_minimum(matrix: Array, linear: Array) -> Array:
-    """Minimise ½θᵀMθ − cᵀθ over the directions in which M curves upwards."""
+    """Minimise ½θᵀMθ − cᵀθ over the eigenvectors of M with positive eigenvalues."""
     values, vectors = np.linalg.eigh(matrix)
     kept = values > DROPPED_BELOW
     along = vectors[:, kept]

@@ -1,4 +1,4 @@
-"""Projected histogram: noisy counts over public cells, then a fit of their centres."""
+"""Projected histogram: noisy counts in public cells, then a fit to the cell centres."""
 
 import math
 from collections.abc import Iterable
@@ -32,36 +32,38 @@ from confide.objectives import Objective
 from confide.privacy import Budget, Neighbours, Pure, round_up
 
 Centres: TypeAlias = tuple[tuple[float, ...], ...]
-"""The centres of the cells of some neighbouring columns; a row belongs to the nearest."""
+"""Cell centres of a group of adjacent columns; a row belongs to the nearest centre."""
 MOST_CELLS = 10**6
 
 
 @dataclass(frozen=True, slots=True)
 class ProjectedHistogram:
-    """Histogram regression: count records in public cells with noise, and fit the centres.
+    """Histogram regression: noisy counts of records in public cells, and a weighted fit.
 
     Guarantee    pure; add-remove or replace-one.
     Public       cells, bounds, ridge, budget.
-    Private      rows and targets, and under add-remove their number.
-    Sensitivity  1 under add-remove, 2 under replace-one: one count, or two.
+    Private      rows and targets, and under add-remove the number of rows.
+    Sensitivity  1 under add-remove, where one count changes; 2 under replace-one, where
+                 two counts change.
     Noise        Laplace on every count, empty cells included.
     Proof        docs/proofs/sufficient-statistics.md
 
-    Negative counts are kept: cutting them off would add records to every empty cell.
+    The fit is to the centres of the cells, weighted by the noisy counts. Negative counts
+    are kept, because raising them to 0 would on average add records to every empty cell.
 
     Parameters
     ----------
     blocks : tuple
-        Centres of the cells of every group of neighbouring columns. Cells are all
-        combinations.
+        Cell centres of every group of adjacent columns. The cells are all combinations of
+        these centres and the intervals of the target.
     target_cells : int, default=8
-        Number of equal intervals of the target's range. More cells mean a finer picture and
-        more noise.
+        Number of equal intervals of the target's range. More cells mean a finer resolution
+        and more noise.
 
     Raises
     ------
     InvalidParameter
-        There are too many cells, or none.
+        There are too many cells, or there is no cell.
 
     Examples
     --------
@@ -71,7 +73,7 @@ class ProjectedHistogram:
     >>> ProjectedHistogram.of_schema(schema, number_cells=4, target_cells=5).cells
     20
 
-    Four intervals of age times five of the score are 20 counts, each with noise.
+    Four intervals of age and five intervals of the score give 20 counts, each with noise.
     """
 
     blocks: tuple[Centres, ...]
@@ -95,16 +97,16 @@ class ProjectedHistogram:
         number_cells: int = 2,
         target_cells: int = 8,
     ) -> Self:
-        """Make cells for the columns of a schema: levels, and equal parts of ranges.
+        """Build cells from the levels and equal parts of the ranges of a schema.
 
         Parameters
         ----------
         schema : Schema
             Schema without terms.
         height : float, default=0.0
-            Height of the constant column, 0 without one.
+            Value of the constant column, 0 without one.
         number_cells : int, default=2
-            Number of equal parts of every number's range.
+            Number of equal parts of the range of every numeric column.
         target_cells : int, default=8
             Number of equal parts of the target's range.
 
@@ -116,7 +118,7 @@ class ProjectedHistogram:
         Raises
         ------
         InvalidParameter
-            The schema has interactions or curves.
+            The schema has interactions, splines or polynomials.
         """
         if schema.terms:
             must = "absent: a histogram needs plain columns"
@@ -144,18 +146,19 @@ class ProjectedHistogram:
         *,
         copies: int = 1,
     ) -> Calibration:
-        """Choose noise and ridge from public facts alone.
+        """Choose noise and ridge from public information alone.
 
         Parameters
         ----------
         objective : Objective
             Loss, ridge, penalty and public bounds.
         budget : Pure, Approx or Zcdp
-            What the release may cost. A larger one means less noise.
+            Privacy budget of the release. A larger one means less noise.
         neighbours : Neighbours
-            Relation to protect.
+            Neighbour relation to protect.
         copies : int, default=1
-            Number of objectives that share the rows and the budget.
+            Number of objectives, such as one per class, that share the rows and the
+            budget.
 
         Returns
         -------
@@ -167,7 +170,7 @@ class ProjectedHistogram:
         UnmetNeeds
             The theorem does not cover this objective.
         InvalidParameter
-            No noise for this budget, relation or ridge.
+            There is no noise for this budget, neighbour relation or ridge.
         """
         check_needs(type(self).__name__, self.needs, objective)
         if not isinstance(budget, Pure):
@@ -198,14 +201,14 @@ class ProjectedHistogram:
     def release(
         self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Add noise to the counts of every task, and fit their centres.
+        """Add noise to the counts of every copy, and fit the coefficients.
 
         Parameters
         ----------
         calibration : Calibration
-            What `calibrate` returned.
+            Result of `calibrate`.
         tasks : iterable of Rows
-            Private rows, with one target for every copy.
+            Private rows of every copy, with the target of that copy.
         entropy : Entropy
             Source of random bits.
 
@@ -242,10 +245,10 @@ class ProjectedHistogram:
         return np.asarray(found)
 
     def _codes(self, block: Block, bound: float) -> AnyArray:
-        """Return the cell of every record; each is looked at by itself.
+        """Return the cell of every record, as a function of that record alone.
 
-        Squares are added column by column: NumPy's own sum may round a record by how many
-        there are, and the nearest centre would then be decided by others.
+        Squares are added column by column. The rounding of NumPy's own sum may depend on
+        the number of records, so that other records could decide which centre is nearest.
         """
         features = block.toarray()
         codes = np.zeros(len(features), dtype=np.intp)
@@ -277,4 +280,4 @@ class ProjectedHistogram:
 
 
 LEAST_EIGENVALUE = 1e-3
-"""No direction is solved with less strength than this, even without a ridge."""
+"""Lower bound on eigenvalues of the noisy matrix with its ridge."""

@@ -1,4 +1,4 @@
-"""Sufficient-statistics perturbation: release the sums, then solve."""
+"""Sufficient-statistics perturbation: release noisy sums, then solve."""
 
 import math
 from collections.abc import Iterable
@@ -44,25 +44,26 @@ from confide.privacy import Budget, Neighbours, Pure
 @MECHANISMS.register("ssp")
 @dataclass(frozen=True, slots=True)
 class SufficientStatistics:
-    """Sufficient statistics: release Gram matrix and moments with one noise vector.
+    """Sufficient statistics: release the Gram matrix and the moment with one noise vector.
 
-    Coefficients are the solution of the noisy normal equations, with a ridge.
+    The coefficients solve the noisy normal equations, with a ridge.
 
     Guarantee    pure, (epsilon, delta) or zCDP; add-remove or replace-one.
     Public       bounds, ridge, budget.
-    Private      rows and targets, and under add-remove their number.
+    Private      rows and targets, and under add-remove the number of rows.
     Sensitivity  of (G, w·m): X·√(X² + w²B²) under add-remove; under replace-one
-                 (2X² + w²B²)/√2, or 2wXB where wB > √2·X.
+                 (2X² + w²B²)/√2, or 2wXB if wB > √2·X.
     Proof        docs/proofs/sufficient-statistics.md
 
-    Squared loss only; a clip of its slope has no effect. The weight w and the ridge affect
-    accuracy, never privacy.
+    The loss must be squared, and a clip on its slope has no effect. The weight w and the
+    ridge affect accuracy, never privacy.
 
     Parameters
     ----------
     ridge_factor : float, default=1.0
         Automatic ridge, as a multiple of the length of the noise in the normal equations
-        over a typical length of the coefficients. A larger one shrinks coefficients more.
+        divided by a typical length of the coefficients. A larger factor means more
+        shrinkage.
 
     Raises
     ------
@@ -81,7 +82,7 @@ class SufficientStatistics:
     >>> mechanism.calibrate(objective, Approx(1, 1e-6), relation).noise.kind
     'gaussian'
 
-    The kind of budget decides about the kind of noise.
+    The noise distribution depends on the type of budget.
     """
 
     ridge_factor: float = 1.0
@@ -112,18 +113,19 @@ class SufficientStatistics:
         *,
         copies: int = 1,
     ) -> Calibration:
-        """Choose noise and ridge from public facts alone.
+        """Choose noise and ridge from public information alone.
 
         Parameters
         ----------
         objective : Objective
             Loss, ridge, penalty and public bounds.
         budget : Pure, Approx or Zcdp
-            What the release may cost. A larger one means less noise.
+            Privacy budget of the release. A larger one means less noise.
         neighbours : Neighbours
-            Relation to protect.
+            Neighbour relation to protect.
         copies : int, default=1
-            Number of objectives that share the rows and the budget.
+            Number of objectives, such as one per class, that share the rows and the
+            budget.
 
         Returns
         -------
@@ -135,7 +137,7 @@ class SufficientStatistics:
         UnmetNeeds
             The theorem does not cover this objective.
         InvalidParameter
-            No noise for this budget, relation or ridge.
+            There is no noise for this budget, neighbour relation or ridge.
         """
         check_needs(type(self).__name__, self.needs, objective)
         unit, event = unit_noise(budget, copies)
@@ -162,14 +164,14 @@ class SufficientStatistics:
     def release(
         self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Add noise to the sums of every task, and solve.
+        """Add noise to the sums of every copy, and solve for the coefficients.
 
         Parameters
         ----------
         calibration : Calibration
-            What `calibrate` returned.
+            Result of `calibrate`.
         tasks : iterable of Rows
-            Private rows, with one target for every copy.
+            Private rows of every copy, with the target of that copy.
         entropy : Entropy
             Source of random bits.
 
@@ -198,4 +200,4 @@ def _one(calibration: Calibration, rows: Rows, entropy: Entropy) -> Array:
 
 
 LEAST_STRENGTH = 1e-3
-"""Of the noise: no direction is solved with less strength, even without a ridge."""
+"""Lower bound on eigenvalues of the noisy matrix with its ridge, in noise scales."""

@@ -1,8 +1,8 @@
-"""Sums of products: all that linear regression asks of the rows.
+"""Sums of products, the sufficient statistics of linear regression.
 
     gram  G = Σ xxᵀ        moment  m = Σ yx
 
-docs/proofs/sufficient-statistics.md proves what is used here.
+The proofs are in docs/proofs/sufficient-statistics.md.
 """
 
 import math
@@ -43,9 +43,9 @@ PAGE = "sufficient-statistics.md#"
 
 @dataclass(frozen=True, slots=True)
 class SumsCalibration(Calibration):
-    """A calibration of released sums: no solver, so no tolerance.
+    """Calibration of a release of sums, which needs no solver and no tolerance.
 
-    ``others`` describes noises beside the first.
+    ``others`` describes the noises after the first.
     """
 
     others: tuple[NoiseRecord, ...] = field(default=(), kw_only=True)
@@ -56,11 +56,11 @@ class SumsCalibration(Calibration):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What the release assumes in addition to its theorem."""
+        """Assumptions of the release in addition to those of its theorem."""
         return (ROW_LIMIT,)
 
     def check_rows(self, rows: Rows) -> None:
-        """Reject more rows than the slack covers; any table of fewer is accepted."""
+        """Reject tables with too many rows, or with unexpected weights."""
         check_length(rows)
         check_weights(self.objective, rows)
 
@@ -78,17 +78,17 @@ BOUNDED_TARGET = Need(
     "set target_bound",
 )
 NO_PENALTY = Need(
-    "an objective without a penalty of its own",
+    "an objective without a separate penalty",
     lambda objective: objective.penalty is None,
     "set l1 to 0, or use mechanism='objective'",
 )
 
 
 def sufficient_statistics(rows: Rows) -> tuple[Array, Array]:
-    """Return G and m, which are private.
+    """Return the exact G and m, which are private.
 
-    A weighed record counts as one whose row and target are shortened alike, to the length
-    of a typical row.
+    The row and the target of a record are both multiplied by its weight, at most 1, which
+    shortens the row to a typical length.
     """
     assert not rows.responses, "noise is drawn for one target"  # noqa: S101
 
@@ -104,10 +104,10 @@ def sufficient_statistics(rows: Rows) -> tuple[Array, Array]:
 
 
 def pair_sensitivity(objective: Objective, weight: float, neighbours: Neighbours) -> float:
-    """Bound how far one record moves (G, w·m), in the Frobenius norm.
+    """Return the sensitivity of (G, w·m) in the Frobenius norm.
 
-    Under replace-one both cannot move furthest at once: the Gram matrix moves most for
-    rows at right angles, the moment for opposite ones.
+    Under replace-one G and m cannot both change the most: G changes most if the two rows
+    are orthogonal, m if they are opposite.
     """
     longest, bound = objective.row_norm, weight * (objective.target_bound or 1.0)
     if neighbours is Neighbours.ADD_REMOVE:
@@ -120,26 +120,26 @@ def pair_sensitivity(objective: Objective, weight: float, neighbours: Neighbours
 
 
 def balanced_weight(objective: Objective) -> float:
-    """Return the w at which noise on G, times a typical θ, matches that on m."""
+    """Return the weight w at which noise on Gθ, for a typical θ, equals noise on m."""
     ratio = objective.row_norm / (objective.target_bound or 1.0)
     return math.sqrt(math.sqrt(2) * ratio / objective.typical_norm)
 
 
 def pair_dimension(size: int) -> int:
-    """Return the dimension of the space of pairs."""
+    """Return the dimension of the space of pairs (G, m)."""
     return degrees_of_freedom(size) + size
 
 
 @dataclass(frozen=True, slots=True)
 class SumReach:
-    """Public bounds on the entries of G and m, for as many rows as there may be."""
+    """Public bounds on the entries of G and m, for the largest permitted number of rows."""
 
     gram: float
     moment: float
 
     @classmethod
     def of(cls, objective: Objective) -> "SumReach":
-        """Bound the sums of rows and targets within their bounds."""
+        """Return the bounds for the row norm and target bound of an objective."""
         longest, bound = objective.row_norm, objective.target_bound or 1.0
         return cls(MAX_ROWS * longest**2, MAX_ROWS * longest * bound)
 
@@ -151,7 +151,7 @@ def publish_pair(
     reach: SumReach,
     entropy: Entropy,
 ) -> tuple[Array, Array]:
-    """Return G and m with one noise vector, stretched for each, on public lattices."""
+    """Add one noise vector to G and m, scaled for each, and round to public lattices."""
     gram, moment = statistics
     upper, noised = publish_together(
         [
@@ -171,13 +171,13 @@ def add_pair_noise(
     reach: SumReach,
     entropy: Entropy,
 ) -> tuple[Array, Array]:
-    """Add one noise vector to (G, w·m), and return G and m on public lattices."""
+    """Add one noise vector to (G, w·m); return noisy G and m on public lattices."""
     stretch = (symmetric_stretch(len(statistics[1])), ABOVE / weight)
     return publish_pair(statistics, noise, stretch, reach, entropy)
 
 
 def check_scales(objective: Objective, noise: Noise, stretch: float) -> None:
-    """Refuse, before anything is spent, bounds and noise that doubles could not hold."""
+    """Reject bounds and noise scales outside the range of doubles."""
     longest, bound = objective.row_norm, objective.target_bound or 1.0
     for scale in (longest**2, longest * bound, noise.scale * stretch):
         check_scale(scale)
@@ -185,7 +185,7 @@ def check_scales(objective: Objective, noise: Noise, stretch: float) -> None:
 
 
 def ridge_solution(gram: Array, moment: Array, l2: float, least: float = 0.0) -> Array:
-    """Solve (G + Λ)θ = m with eigenvalues of G raised to 0 and of the sum to ``least``."""
+    """Solve (G + ΛI)θ = m, raising eigenvalues of G to 0 and of G + ΛI to ``least``."""
     values, vectors = np.linalg.eigh(gram)
     strength = np.maximum(np.maximum(values, 0.0) + l2, least)
     return np.asarray(vectors @ ((vectors.T @ moment) / strength))

@@ -1,1 +1,1 @@
-"""Renyi-private ADMM."""
+"""Studies of ADMM with Rényi differential privacy."""

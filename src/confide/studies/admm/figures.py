@@ -1,4 +1,4 @@
-"""Figures 1 to 4 of the Renyi ADMM paper: prediction and selection under an l1 penalty."""
+"""Figures 1 to 4 of the Rényi ADMM paper: prediction and selection with an l1 penalty."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -12,7 +12,7 @@ from confide.studies.engine.study import Cell, Study, register
 from confide.studies.napp.panels import legend
 
 SOURCE: Final = "Rényi Differentially Private ADMM for Non-Smooth Regularized Optimization"
-STAND_IN: Final = " (people of the ACS stand in for those of IPUMS-BR)"
+STAND_IN: Final = " (with people of the ACS in place of IPUMS-BR)"
 EPSILONS = (0.1, 0.2, 0.5, 1.0)
 WEIGHTS = (1e-4, 1e-3)
 REPEATS = 10
@@ -50,7 +50,7 @@ def _means(rows: pd.DataFrame, values: Sequence[str]) -> pd.DataFrame:
 
 
 def _table(values: Sequence[str], rows: pd.DataFrame) -> pd.DataFrame:
-    """Make a line for every dataset, λ, measure and ε, and a column for every method."""
+    """Tabulate means by dataset, measure, λ and ε, with methods as columns."""
     long = _means(rows, values).melt(["dataset", "weight", "epsilon", "method"])
     long["variable"] = long["variable"].map(NAMES)
     names = {"weight": "λ", "epsilon": "ε", "variable": "measure"}
@@ -66,7 +66,7 @@ def _table(values: Sequence[str], rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _figure(values: Sequence[str], title: str, rows: pd.DataFrame) -> Any:
-    """Draw every measure over ε, for every table and λ."""
+    """Draw every measure against ε, for every table and λ."""
     from matplotlib.figure import Figure
 
     means = _means(rows, values)
@@ -105,7 +105,7 @@ def _panel(axes: Any, rows: pd.DataFrame, value: str) -> None:
 
 
 def _limits(rows: pd.DataFrame, value: str) -> tuple[float, float]:
-    """Return what a panel shows; a method far outside the range of others is cut off."""
+    """Return the limits of a panel; a method far outside the range of others is cut off."""
     ends = rows.groupby("method")[value].agg(["min", "max"])
     worst = ends["max"].idxmax() if value == "objective" else ends["min"].idxmin()
     rest = ends.drop(index=worst)

@@ -32,12 +32,12 @@ DELTA: Final = Fraction(1, 10**8)
 LOSSES: Final[dict[str, Loss]] = {"logistic": Logistic(), "SVM": HuberizedHinge(0.5)}
 PLAIN: Final = "not private"
 HARDLY_ANY: Final = 0.1
-"""The ridge of the fit without privacy: a solver's certificate needs one."""
+"""A small ridge for the fit without privacy, since the solver's certificate needs one."""
 
 
 @dataclass(frozen=True, slots=True)
 class AdmmProblem:
-    """A table to learn from, a loss, and λ on the scale of a mean."""
+    """A training table, a loss, and the weight λ of the penalty on the mean loss."""
 
     table: AdmmTable
     loss: Loss
@@ -45,28 +45,29 @@ class AdmmProblem:
 
     @property
     def rate(self) -> Fraction:
-        """The share of √n rows."""
+        """The sampling rate for batches of √n rows."""
         return Fraction(1, math.isqrt(len(self.table.labels)))
 
     @property
     def objective(self) -> Objective:
-        """Loss and penalty as a sum, without a ridge."""
+        """The sum of losses with its penalty, without a ridge."""
         count, width = self.table.features.shape
         penalty = L1(self.weight * count)
         return Objective(self.loss, width, self.table.longest, 0.0, penalty=penalty)
 
     def value(self, theta: Array, table: AdmmTable) -> float:
-        """Return mean loss and penalty on a table."""
+        """Return the mean loss plus penalty on a table."""
         losses = self.loss.value(table.features @ theta, table.labels)
         return float(losses.mean() + self.weight * np.abs(theta).sum())
 
 
 @dataclass(frozen=True, slots=True)
 class AdmmMethod:
-    """How a method is made for a problem, how it is charged, and how it is drawn.
+    """A method: its mechanism for a problem, its accounting, and its drawing style.
 
-    ``ridge`` says whether it needs a ridge, which it then chooses; ``cut`` whether slopes
-    are cut off in the loss itself, so that gradients are no longer than the clip.
+    ``ridge`` tells whether the mechanism needs a ridge, which it then chooses itself.
+    ``cut`` tells whether slopes are clipped in the loss itself, so that gradients are no
+    longer than the clip.
     """
 
     mechanism: Callable[[AdmmProblem], Mechanism]
@@ -76,7 +77,7 @@ class AdmmMethod:
     cut: bool = False
 
     def budget(self, epsilon: Fraction) -> Budget:
-        """Return what it may spend, as it is charged."""
+        """Return the budget, in the form in which the method is charged."""
         match self.charged:
             case "exactly":
                 return Approx(epsilon, DELTA)
@@ -88,7 +89,7 @@ class AdmmMethod:
     def fits(
         self, problem: AdmmProblem, epsilon: Fraction, seeds: Sequence[tuple[int, int, int]]
     ) -> list[Array]:
-        """Return private coefficients for every seed, by one calibration."""
+        """Return private coefficients for every seed, from a single calibration."""
         table, objective = problem.table, problem.objective
         if self.ridge:
             objective = replace(objective, l2=None)
@@ -104,13 +105,13 @@ class AdmmMethod:
 
 
 def converted(epsilon: float) -> float:
-    """Return the ρ of zCDP that Proposition 1 turns into ε: ρ + 2√(ρ log 1/δ) = ε."""
+    """Return the ρ of zCDP that Proposition 1 converts to ε: ρ + 2√(ρ log 1/δ) = ε."""
     log = -math.log(DELTA)
     return (math.sqrt(log + epsilon) - math.sqrt(log)) ** 2
 
 
 def not_private(problem: AdmmProblem) -> Array:
-    """Minimise mean loss and penalty."""
+    """Minimise the mean loss plus penalty, without privacy."""
     table, objective = problem.table, problem.objective.with_l2(HARDLY_ANY)
     rows = bound_rows(table.features, table.labels, table.longest, 0.0)
     found = minimise(objective, rows, np.zeros(objective.dimension), 0.1).theta
@@ -198,7 +199,7 @@ STYLES: Final[dict[str, dict[str, Any]]] = {
     **{name: {"lw": 1.2, "ms": 4, **method.style} for name, method in METHODS.items()},
     PLAIN: {"lw": 1.2, "color": "black", "ls": ":"},
 }
-"""How every method is drawn: ours are dashed."""
+"""Drawing styles of all methods; our methods are dashed."""
 
 
 COUNTS = (20, 25, 30, 40)
@@ -206,7 +207,7 @@ TRUTH = "truth"
 
 
 def trial(cell: Cell, seed: int) -> list[Row]:
-    """Fit every method, with new noise for every repeat, and test it on the rest."""
+    """Fit every method with new noise in every repeat, and test it on the test part."""
     dataset, fold = str(cell["dataset"]), int(cell["fold"])
     learnt, test = population(dataset, fold, fold)
     problem = AdmmProblem(learnt, LOSSES[str(cell["loss"])], float(cell["weight"]))
@@ -225,7 +226,7 @@ def trial(cell: Cell, seed: int) -> list[Row]:
 def _row(
     name: str, thetas: list[Array], problem: AdmmProblem, test: AdmmTable, simulated: bool
 ) -> Row:
-    """Return means over repeats, and ξ where the relevant columns are known."""
+    """Return means over repeats, with ξ if the relevant columns are known."""
     right = [((test.features @ one > 0) == (test.labels > 0)).mean() for one in thetas]
     found: dict[str, float] = {
         "accuracy": float(np.mean(right)),

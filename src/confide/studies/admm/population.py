@@ -1,15 +1,16 @@
-"""The tables of the Renyi ADMM paper, and what is public about them.
+"""The tables of the Rényi ADMM paper, and their public bounds.
 
-a9a        the binarised Adult data, both parts: 48,842 people
-acs        38,000 people of the American Community Survey, for its IPUMS-BR, which cannot
-           be had: incomes above 35,000, with 53 columns as there
-simulated  100 normal columns, correlated as 0.5^|i−j|, the first 20 of which matter
+a9a        the binarised Adult data, training and test part: 48,842 people
+acs        38,000 people of the American Community Survey, in place of the paper's
+           IPUMS-BR extract, which is not available: incomes above 35,000, with 53 columns
+           as in the paper
+simulated  100 normal columns with correlations 0.5^|i−j|, of which the first 20 matter
 
-Every table has a column of ones. All methods see the same rows and minimise the same mean
-loss plus λ‖θ‖₁, the intercept penalised, as the paper writes it. How long rows can be
-follows from how they are coded; those of the simulation are shortened to 12. Gradients are
-clipped to half the longest row of the people, about what a slope is at θ = 0, and to 1 on
-the simulation, where that was tuned.
+Every table has a column of ones. All methods use the same rows and minimise the same mean
+loss plus λ‖θ‖₁. As in the paper, the intercept is penalised. The maximal length of rows
+follows from their coding; rows of the simulation are shortened to 12. Gradients of people
+are clipped to about half the maximal length of a row, which is the largest gradient at
+θ = 0. Gradients of the simulation are clipped to 1, which was found by tuning.
 """
 
 from collections.abc import Iterator
@@ -48,7 +49,7 @@ FOLDS = 10
 
 @dataclass(frozen=True, slots=True)
 class AdmmTable:
-    """Features with a column of ones at the end, labels ±1, longest row, and clip."""
+    """Features with a final column of ones, labels ±1, maximal row length, and clip."""
 
     features: Any
     labels: Array
@@ -56,7 +57,7 @@ class AdmmTable:
     clip: float
 
     def split(self, fold: int) -> tuple["AdmmTable", "AdmmTable"]:
-        """Return the training rows and the test rows, of ten parts."""
+        """Return training and test rows; the test rows are one of ten parts."""
         part = _parts(len(self.labels)) == fold
         return self._at(~part), self._at(part)
 
@@ -65,7 +66,7 @@ class AdmmTable:
 
 
 def population(dataset: str, fold: int, seed: int) -> tuple[AdmmTable, AdmmTable]:
-    """Return a table to learn from and one to test; a simulated one is new every time."""
+    """Return a training and a test table; a simulated one is drawn with ``seed``."""
     if dataset != "simulated":
         return _people(dataset).split(fold)
     rng = generator(seed)
@@ -74,13 +75,13 @@ def population(dataset: str, fold: int, seed: int) -> tuple[AdmmTable, AdmmTable
 
 
 def truth() -> Array:
-    """Return the coefficients of the simulation, its intercept last."""
+    """Return the true coefficients of the simulation, with the intercept last."""
     rise = np.arange(1, MATTER // 2 + 1) / 2
     return np.concatenate([rise, -rise, np.zeros(COLUMNS - MATTER + 1)])
 
 
 def simulate(rows: int, rng: Generator) -> AdmmTable:
-    """Draw rows whose neighbouring columns correlate by ½, and labels."""
+    """Draw rows whose neighbouring columns have correlation ½, and labels."""
     x = rng.standard_normal((rows, COLUMNS + 1))
     x[:, 1:COLUMNS] *= np.sqrt(0.75)
     for j in range(1, COLUMNS):
@@ -96,7 +97,7 @@ def simulate(rows: int, rng: Generator) -> AdmmTable:
 def coverage(theta: Array, count: int) -> float:
     """Return ξ: the share of relevant columns among the ``count`` largest coefficients.
 
-    Where coefficients tie, it is what a random order of them gives on average.
+    If coefficients tie, ξ is averaged over random orders of them.
     """
     sizes = np.abs(theta[:COLUMNS])
     least = np.sort(sizes)[-count]
@@ -107,7 +108,7 @@ def coverage(theta: Array, count: int) -> float:
 
 @lru_cache(maxsize=4)
 def _parts(rows: int) -> AnyArray:
-    """Return which of ten parts every row is in: the same for everyone."""
+    """Return the part of every row, from 0 to 9; it depends only on the number of rows."""
     return generator(rows).permutation(rows) % FOLDS
 
 

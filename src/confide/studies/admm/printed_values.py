@@ -1,11 +1,11 @@
-"""What the paper on Rényi ADMM prints: settings; results are in its figures alone."""
+"""Settings printed in the paper on Rényi ADMM; its results are only in figures."""
 
 from typing import Final
 
 ROWS: Final = {"a9a": 48_842, "acs": 38_000, "simulated": 40_000}
 COLUMNS: Final = {"a9a": 124, "acs": 53, "simulated": 100}
 MAJORITY: Final = {"a9a": 0.761, "acs": 0.507, "simulated": 0.500}
-"""Section 5.3; acs stands in for its extract of IPUMS-BR."""
+"""Section 5.3; acs replaces the paper's extract of IPUMS-BR."""
 DELTA: Final = 1e-8
 HUBER: Final = 0.5
 RHO: Final = {"ssADMM": 0.25, "mpADMM": 0.5}

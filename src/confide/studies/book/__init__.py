@@ -1,1 +1,4 @@
-"""The reproduction book: pages made from committed results, by ``python -m``."""
+"""The reproduction book: pages made from committed results.
+
+``python -m confide.studies.book`` writes them.
+"""

@@ -1,4 +1,4 @@
-"""Write the pages of docs/reproduction again from committed results."""
+"""Write the pages of docs/reproduction from committed results."""
 
 from confide.studies.book.pages import write_book
 

@@ -1,4 +1,4 @@
-"""Tables of the book, as GitHub's Markdown."""
+"""Tables of the book in GitHub's Markdown."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,11 +10,11 @@ from confide.studies.book.results import CommittedTable
 from confide.studies.engine.publish import ABSENT, TableLayout
 
 Line = tuple[str, float | None, float | None]
-"""What, the printed number and ours."""
+"""Description, number printed in the paper, and our number."""
 
 
 def shown(value: float | None, digits: int = 3) -> str:
-    """Return a number to so many digits, or a dash."""
+    """Format a number with the given significant digits; a dash if it is missing."""
     if value is None or pd.isna(value):
         return ABSENT
     if value == 0:
@@ -31,7 +31,7 @@ def frame_table(
     columns: Sequence[str] | None = None,
     names: Mapping[str, str] | None = None,
 ) -> str:
-    """Print lines and columns of a frame; what is not there is left out."""
+    """Format selected rows and columns of a frame; unknown or empty columns are omitted."""
     here = pd.Series(data=True, index=table.index)
     for name, wanted in (where or {}).items():
         kept = wanted if isinstance(wanted, list | tuple) else [wanted]
@@ -47,7 +47,7 @@ def frame_table(
 
 
 def comparison_table(lines: Sequence[Line], digits: int = 3) -> str:
-    """Print what the paper prints, ours, and the difference."""
+    """Format a table of the paper's numbers, ours, and the differences."""
     body = []
     for what, paper, ours in lines:
         gap = None if paper is None or ours is None else ours - paper
@@ -60,7 +60,7 @@ def comparison_table(lines: Sequence[Line], digits: int = 3) -> str:
 
 
 def coverage_table(table: pd.DataFrame, varied: str) -> str:
-    """Print a table of coverage as the paper does: theirs, ours, and the difference."""
+    """Format coverage in the paper's layout: printed value, our value, and difference."""
     settings = list(dict.fromkeys(table[varied]))
     heads = [f"{one:,.0f}" if one >= 10 else f"{one:g}" for one in settings]
     lines = [f"| | | {' | '.join(heads)} |\n|---|---|{'---:|' * len(settings)}"]
@@ -77,17 +77,17 @@ def coverage_table(table: pd.DataFrame, varied: str) -> str:
 
 
 def differences(table: pd.DataFrame) -> str:
-    """Say how far coverage is from the paper's."""
+    """Summarise the absolute differences from the printed coverages."""
     gaps = table["difference"].abs()
     words = f"largest {gaps.max():.4f}, mean {gaps.mean():.4f}"
     return f"Absolute differences of {len(table)} coverages: {words}.\n"
 
 
 def length_ratios(table: pd.DataFrame, by: str) -> str:
-    """Print the length of intervals over that of the variability interval."""
+    """Format the range of interval lengths relative to the variability interval."""
     ratio = table["length"] / table["variability"]
     here = table.assign(ratio=ratio.where(table["variability"] > 0)).dropna(subset="ratio")
-    lines = [f"| {by} | variant | least | median | largest |\n|---|---|---:|---:|---:|"]
+    lines = [f"| {by} | variant | minimum | median | maximum |\n|---|---|---:|---:|---:|"]
     for (kind, variant), part in here.groupby([by, "variant"], sort=False):
         numbers = (part["ratio"].min(), part["ratio"].median(), part["ratio"].max())
         words = " | ".join(shown(float(one)) for one in numbers)
@@ -99,7 +99,7 @@ PUBLISHED = ("ssADMM", "mpADMM", "DP-SGD", "DP-ADMM", "ADMM-objP")
 
 
 def best_and_ours(table: pd.DataFrame) -> str:
-    """Print the best accuracy of the published ADMM methods beside each of ours."""
+    """Format the best accuracy of the published ADMM methods next to ours."""
     here = table[table["measure"].eq("accuracy")]
     theirs = here[[name for name in PUBLISHED if name in here]]
     others = [name for name in here.columns if name in STYLES and name not in PUBLISHED]
@@ -110,8 +110,8 @@ def best_and_ours(table: pd.DataFrame) -> str:
 
 
 def cost_table(found: Sequence[CommittedTable]) -> str:
-    """Print processor time, in all and by cell; cells that studies share count for each."""
-    lines = ["| study | cells | minutes | seconds a cell |\n|---|---:|---:|---:|"]
+    """Format processor time, in total and per cell; shared cells count for every study."""
+    lines = ["| study | cells | minutes | seconds per cell |\n|---|---:|---:|---:|"]
     for one in found:
         minutes, each = shown(one.seconds / 60, 2), shown(one.seconds / one.cells, 2)
         kind = "" if one.whole else " (quick)"

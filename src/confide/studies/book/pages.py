@@ -1,7 +1,7 @@
-"""Pages from templates: prose by hand, numbers from committed results.
+"""Pages of the book, made from templates and committed results.
 
-A template calls `section` for every table, figure, theorem and claim of a paper. What it
-says there (verdict, studies, tests) is kept, and the front page is made of it.
+A template calls `section` for every table, figure, theorem and claim of a paper. The
+verdicts, studies and tests passed to `section` are collected for the front page.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,21 +38,21 @@ PAPERS: Final = {
     "kifer-smith-thakurta": "Kifer, Smith and Thakurta: objective perturbation, sparsity",
     "private-regression": "Wu and others: private regression revisited",
 }
-"""The pages of papers, in the order of the front page."""
+"""Titles of the pages on the papers, in the order of the front page."""
 BEYOND: Final = "beyond"
 FRONT: Final = "README"
 VERDICTS: Final = ("reproduced", "reproduced in shape", "not reproduced", "refuted", "ours")
 QUICK: Final = (
-    "**Full run not committed yet.** What follows is a quick look, {cells} of {total} "
-    "cells; numbers are rough."
+    "**Full run not committed yet.** The following is from a quick run of {cells} of "
+    "{total} cells; numbers are rough."
 )
-EARLIER: Final = " The verdict is from an earlier full run, whose rows were not kept."
-NOTHING: Final = "**Full run not committed yet**, nor a quick one."
+EARLIER: Final = " The verdict is from an earlier full run, whose results were not kept."
+NOTHING: Final = "**Neither a full run nor a quick run is committed yet.**"
 
 
 @dataclass(frozen=True, slots=True)
 class BookSection:
-    """A table, figure, theorem or claim: where it is, its verdict, and what shows it."""
+    """A table, figure, theorem or claim: its address, verdict, studies and tests."""
 
     page: str
     anchor: str
@@ -63,13 +63,13 @@ class BookSection:
 
     @property
     def link(self) -> str:
-        """The address within the book."""
+        """The address of the section within the book."""
         return f"{self.page}.md#{self.anchor}"
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What a template may call while its page is made."""
+    """A page of the book, with the functions that its template may call."""
 
     name: str
     book: Path
@@ -86,9 +86,10 @@ class Page:
         tests: Sequence[str] = (),
         new: bool = False,
     ) -> str:
-        """Begin a section; where it has studies, say what is committed of them.
+        """Return the beginning of a section: heading, verdict, tests, committed results.
 
-        ``new`` says that no full run was made before results were committed.
+        Unless ``new``, a note says that the verdict is from an earlier full run, as long as
+        no full run is committed.
         """
         if verdict not in VERDICTS:
             raise InvalidParameter("verdict", f"one of {', '.join(VERDICTS)}", verdict)
@@ -127,7 +128,7 @@ class Page:
         )
 
     def results(self, study: str) -> CommittedTable:
-        """Return what is committed of a study."""
+        """Return the committed table of a study."""
         return _committed(study, self.book)
 
     def table(
@@ -137,12 +138,12 @@ class Page:
         columns: Sequence[str] | None = None,
         names: Mapping[str, str] | None = None,
     ) -> str:
-        """Print a study's table, or some lines and columns of it."""
+        """Format a study's table, or selected rows and columns of it."""
         found = self.results(study).table
         return "" if found.empty else frame_table(found, where, columns, names)
 
     def coverage(self, study: str, varied: str) -> str:
-        """Print a table of coverage beside the paper's, and how far they are apart."""
+        """Format a table of coverage next to the paper's, and a summary of differences."""
         found = self.results(study).table
         if found.empty:
             return ""
@@ -151,7 +152,7 @@ class Page:
     def value(
         self, study: str, where: Mapping[str, Any], column: str, scale: float = 1.0
     ) -> float | None:
-        """Return a number of a study's table."""
+        """Return a number from a study's table."""
         found = self.results(study).value(where, column)
         return None if found is None else scale * found
 
@@ -163,23 +164,23 @@ class Page:
         scale: float = 1.0,
         digits: int = 3,
     ) -> str:
-        """Print a number of a study's table."""
+        """Format a number from a study's table."""
         return shown(self.value(study, where, column, scale), digits)
 
     def compare(self, lines: Sequence[Line], digits: int = 3) -> str:
-        """Print numbers of the paper beside ours."""
+        """Format a table of the paper's numbers next to ours."""
         return comparison_table(lines, digits)
 
     def gap(
         self, study: str, where: Mapping[str, Any], larger: str, smaller: str
     ) -> float | None:
-        """Return the difference of two numbers in one line of a study's table."""
+        """Return the difference of two columns in one row of a study's table."""
         found = self.results(study)
         one, other = found.value(where, larger), found.value(where, smaller)
         return None if one is None or other is None else one - other
 
     def least(self, study: str, column: str, *, words: bool = True) -> str:
-        """Print the smallest number of a column, and the line in which it stands."""
+        """Format the smallest number of a column, with the labels of its row."""
         found = self.results(study).table
         if found.empty:
             return ABSENT
@@ -188,12 +189,12 @@ class Page:
         return shown(float(line[column])) + (f" ({place})" if words else "")
 
     def ratios(self, study: str, by: str) -> str:
-        """Print lengths of published intervals over those that none can beat."""
+        """Format lengths of published intervals relative to the variability interval."""
         found = self.results(study).table
         return "" if found.empty else length_ratios(found, by)
 
     def false_positives(self, study: str, methods: Sequence[str]) -> str:
-        """Print false positives by Λ, linear regression, the smallest n and ε there are."""
+        """Format false positives by Λ, for linear regression with the smallest n and ε."""
         found = self.results(study).table
         if found.empty:
             return ""
@@ -204,17 +205,17 @@ class Page:
         return frame_table(here, None, ["measure", "rows", "epsilon", *methods], names)
 
     def ours_accuracy(self, study: str) -> str:
-        """Print the best published accuracy beside those of our methods."""
+        """Format the best published accuracy next to those of our methods."""
         found = self.results(study).table
         return "" if found.empty else best_and_ours(found)
 
     def costs(self) -> str:
-        """Print the processor time of everything that is committed."""
+        """Format the processor time of all committed results."""
         done = [self.results(name) for name in sorted(STUDIES)]
         return cost_table([one for one in done if one.cells])
 
     def committed(self, section: BookSection) -> str:
-        """Say in a word what is committed of the studies of a section."""
+        """Return whether full runs, quick runs or no runs are committed for a section."""
         done = [self.results(name) for name in section.studies]
         if not done:
             return ""
@@ -223,10 +224,10 @@ class Page:
         return "quick run" if all(one.cells for one in done) else "not yet"
 
     def figure(self, study: str) -> str:
-        """Show the picture of a study, where it is committed."""
+        """Return a link to the figure of a study, or a note if it is not committed."""
         path = Path("figures") / f"{study}.svg"
         if not (self.book / path).exists():
-            return "*The picture is drawn when the full run is committed.*"
+            return "*The figure is drawn when the full run is committed.*"
         return f"![{STUDIES.find(study).title}]({path.as_posix()})"
 
 
@@ -235,7 +236,7 @@ TOOLS: Final = (
     *("value", "number", "gap", "least", "compare"),
     *("ours_accuracy", "costs", "committed"),
 )
-"""What templates may call, besides the numbers that papers print."""
+"""Methods of `Page` that templates may call."""
 
 
 @cache
@@ -252,7 +253,7 @@ def _test_link(test: str) -> str:
 
 
 def make_pages(book: Path = BOOK) -> tuple[dict[str, str], list[BookSection]]:
-    """Return every page by name, and all sections."""
+    """Return all pages by name, and all sections."""
     _committed.cache_clear()
     environment = Environment(
         loader=PackageLoader("confide.studies.book"),
@@ -287,18 +288,18 @@ def _without_gaps(text: str) -> str:
 
 
 def _listed(sections: Sequence[BookSection]) -> list[tuple[System, list[BookSection]]]:
-    """Return every system with the sections that it names."""
+    """Return every system with its sections."""
     known = {f"{one.page}#{one.anchor}": one for one in sections}
     return [(system, [known[name] for name in system.sections]) for system in SYSTEMS]
 
 
 def write_book(book: Path = BOOK) -> list[Path]:
-    """Write all pages of the book of reproductions.
+    """Write all pages of the reproduction book.
 
     Parameters
     ----------
     book : Path, optional
-        Folder of committed results, in which pages are written.
+        Folder of committed results; the pages are written to it.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What the five papers print, for templates."""
+"""Numbers printed in the five papers, for use in templates."""
 
 from confide.studies.admm import printed_values as admm
 from confide.studies.intervals import printed_datasets as interval_data

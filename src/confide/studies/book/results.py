@@ -40,7 +40,7 @@ class CommittedTable:
 
     @property
     def whole(self) -> bool:
-        """Whether no cell is missing."""
+        """Whether all cells are committed."""
         return 0 < self.cells == self.total
 
     def value(self, where: Mapping[str, Any], column: str) -> float | None:

@@ -1,4 +1,4 @@
-"""The systems of the five papers: where each is implemented, and where it is judged."""
+"""The systems of the five papers: their modules, and their sections in the book."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -11,14 +11,15 @@ class System:
     Parameters
     ----------
     name
-        In words.
+        Name of the system.
     modules
-        Files below ``src/confide`` that implement it.
+        Files below ``src/confide`` that implement the system.
     sections
-        Where the book judges it, ``page#anchor``; the first verdict is the system's.
+        Sections of the book with its verdicts, as ``page#anchor``. The first verdict is
+        shown for the system.
     status
-        PROVED, CLAIMED or REFUTED, of what it promises as published; ours, where it
-        differs, after a semicolon. Empty for a study.
+        Status of the published privacy guarantee: PROVED, CLAIMED or REFUTED. The status of
+        our version follows after a semicolon if it differs. Empty for a study.
     """
 
     name: str
@@ -182,4 +183,4 @@ SYSTEMS: Final = (
         (f"{_REG}#figure-1", f"{_REG}#short-noise"),
     ),
 )
-"""In the order in which the papers are read."""
+"""All systems, in the order of the papers."""

@@ -1,1 +1,1 @@
-"""Grids of cells, their runner and their results."""
+"""Study grids: cells, the runner, and stored results."""

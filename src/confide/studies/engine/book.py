@@ -1,4 +1,4 @@
-"""Make all studies again, one after another, and commit each when it is finished."""
+"""Run several studies one after another and commit each when it is finished."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,20 +14,20 @@ from confide.studies.engine.study import Study
 
 @dataclass(frozen=True, slots=True)
 class StudyEstimate:
-    """What a study will take.
+    """The expected cost of a study: cells and processor time.
 
     Parameters
     ----------
     study : Study
         The study.
     cells : int
-        Number of its cells that no earlier study computes.
+        Number of its cells that no earlier study in the list computes.
     open_cells : int
-        Number of those that are not finished.
+        Number of these cells that are not finished.
     seconds : float or None
-        Processor time of the unfinished ones, from committed cells. A cell that is not
-        committed is assumed to take as long as the average of those that are; None if there
-        are none.
+        Expected processor time of the unfinished cells. Cells that are not committed are
+        assumed to take as long as the average committed cell; None if no cell is committed
+        and some are unfinished.
 
     Examples
     --------
@@ -46,7 +46,7 @@ class StudyEstimate:
 def estimates(
     studies: Sequence[Study], *, folder: Path = FOLDER, book: Path = BOOK
 ) -> list[StudyEstimate]:
-    """Return what every study will take; shared cells are counted for the first study.
+    """Estimate the cost of each study; shared cells are counted for the first study only.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def estimates(
     Returns
     -------
     list of StudyEstimate
-        Cells and processor time of each study.
+        Number of cells and processor time of each study.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def reproduce_book(
     book: Path = BOOK,
     progress: Watch | None = None,
 ) -> Iterator[tuple[Reproduction, tuple[Path, ...]]]:
-    """Run studies, commit their results, and yield each with the files that were written.
+    """Run studies, commit each, and yield its result with the files that were written.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def reproduce_book(
     jobs : int, optional
         Number of processes; by default one per CPU.
     cluster : distributed.Client, optional
-        Dask client to use instead of processes.
+        Client of a Dask cluster to use instead of local processes.
     folder : Path, optional
         Folder for finished cells.
     book : Path, optional
@@ -116,7 +116,7 @@ def reproduce_book(
     Yields
     ------
     tuple of Reproduction and tuple of Path
-        Result of each study, and the files that were committed.
+        Result of the study, and the files that were committed.
 
     Examples
     --------
@@ -150,7 +150,7 @@ def _whole(
     later: float | None,
     watch: Watch | None,
 ) -> Watch | None:
-    """Return a watch of one study that tells how far all of them are."""
+    """Return a progress callback for one study that reports progress over all studies."""
     if watch is None:
         return None
 

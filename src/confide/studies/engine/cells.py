@@ -1,4 +1,4 @@
-"""Cells as text: what they are called in the store, and the seed that follows from it."""
+"""Keys of cells in the results store, and the seeds derived from them."""
 
 import hashlib
 import json
@@ -21,12 +21,12 @@ class CellTask:
     Parameters
     ----------
     cell
-        Its parameters, in the order in which they were declared.
+        The parameters of the cell, in the order in which they were declared.
     key
-        The same as text in which their order does not matter.
+        The parameters as JSON with sorted names, so that their order does not matter.
     seed
-        Follows from the grid, its version and the key, so it is the same whatever else is
-        computed, in whatever order and on however many processes.
+        Hash of the grid, its version and the key. It does not depend on the other cells, on
+        the order of computation or on the number of processes.
     """
 
     cell: Cell
@@ -35,14 +35,14 @@ class CellTask:
 
 
 def cell_tasks(study: Study, quick: bool) -> tuple[CellTask, ...]:
-    """Return the cells of a study, checked; those of a quick look are some of all."""
+    """Return the cells of a study; check that those of a quick run are a subset of all."""
     tasks = _tasks(study, study.cells(quick))
     if quick:
         whole = {task.key for task in _tasks(study, study.cells(False))}
         for task in tasks:
             if task.key not in whole:
                 raise InvalidParameter(
-                    "cells", "for a quick look, a subset of all cells", dict(task.cell)
+                    "cells", "a subset of all cells in a quick run", dict(task.cell)
                 )
     return tasks
 
@@ -60,12 +60,12 @@ def _tasks(study: Study, cells: Sequence[Cell]) -> tuple[CellTask, ...]:
 
 
 def in_words(cell: Cell) -> str:
-    """Return the parameters in one line."""
+    """Format the parameters of a cell in one line."""
     return ", ".join(f"{name}={value}" for name, value in cell.items()) or "the only cell"
 
 
 def rows_as_text(cell: Cell, rows: Sequence[Row]) -> str:
-    """Return the rows of a cell as text from which they can be read back exactly."""
+    """Serialise the rows of a cell to text that restores them exactly."""
     plain = [_plain(row, "a result") for row in rows]
     for row in plain:
         twice = sorted(set(row) & set(cell))
@@ -77,7 +77,7 @@ def rows_as_text(cell: Cell, rows: Sequence[Row]) -> str:
 
 
 def rows_from_text(cell: Cell, text: str) -> list[dict[str, Scalar | None]]:
-    """Return the rows of a cell, each with the parameters in front."""
+    """Restore the rows of a cell from text, each preceded by the parameters of the cell."""
     return [{**cell, **row} for row in json.loads(text)]
 
 
@@ -85,7 +85,7 @@ def _task(study: Study, given: Cell) -> CellTask:
     cell = _plain(given, "a parameter of a cell")
     for name, value in cell.items():
         if value is None or (isinstance(value, float) and not np.isfinite(value)):
-            raise InvalidParameter(f"{name} of a cell", "a finite number or a text", value)
+            raise InvalidParameter(f"{name} of a cell", "a finite number or string", value)
     key = json.dumps(cell, sort_keys=True)
     named = json.dumps([study.grid_name, study.version, key]).encode()
     digest = hashlib.sha256(named).digest()[:SEED_BYTES]
@@ -93,14 +93,14 @@ def _task(study: Study, given: Cell) -> CellTask:
 
 
 def _plain(given: Mapping[str, Any], what: str) -> dict[str, Any]:
-    """Return names and plain Python values; NumPy's numbers become Python's."""
+    """Convert NumPy scalars to Python values; reject names or values of other types."""
     plain = {}
     for name, value in given.items():
         bare = value.item() if isinstance(value, np.generic) else value
         fits = bare is None or isinstance(bare, str | int | float)
         if not (fits and isinstance(name, str)):
             raise InvalidParameter(
-                what, "named by a text, and a text, a number, a bool or None", {name: value}
+                what, "named by a string, and a string, number, bool or None", {name: value}
             )
         plain[name] = bare
     return plain

@@ -1,9 +1,9 @@
 """Compare committed results with a fresh quick run.
 
-Seeds are the same, so numbers agree to the digits committed as long as neither code nor
-arithmetic has changed. Where they differ the difference is compared with noise: how much
-committed repetitions of the same setting differ from each other. Student's t of every
-number, and the mean over settings of every kind of number, are compared by Bonferroni.
+Seeds are the same, so numbers agree to all committed digits as long as neither the code nor
+the arithmetic has changed. If they differ, the difference is compared with the variation
+between committed repetitions of the same setting. Every number is tested by a t statistic,
+and every column by the combined statistics of its settings, with Bonferroni correction.
 """
 
 import json
@@ -25,14 +25,14 @@ from confide.studies.engine.runner import reproduce
 from confide.studies.engine.study import Study
 
 FALSE_ALARMS: Final = 1e-3
-"""Chance of an alarm for one study whose results differ by noise alone, if repetitions are
-normal and independent."""
+"""Probability of a false alarm for a study whose results differ by noise alone, if
+repetitions are normal and independent."""
 DIGITS: Final = 2e-5
-"""Relative difference of numbers that are the same, written with six digits."""
+"""Relative difference up to which numbers, written with six digits, count as equal."""
 LEAST_OTHERS: Final = 2
-"""Repetitions besides the one in question, below which numbers must agree."""
+"""Minimum number of other repetitions to estimate noise; with fewer, numbers must agree."""
 SMALLEST_DEVIATION: Final = 0.2
-"""In units of the median deviation in a column: a setting that hardly varied may vary."""
+"""Lower bound on the standard deviation of a setting, relative to its column's median."""
 
 Cells = Mapping[int, pd.DataFrame]
 Columns = dict[str, list[Any]]
@@ -45,14 +45,14 @@ class Disagreement:
     Parameters
     ----------
     cell : str
-        The parameters of the cell, in words.
+        The parameters of the cell, as text.
     what : str
-        What differs.
+        Description of the difference.
 
     Examples
     --------
     >>> from confide.studies import Disagreement
-    >>> Disagreement("rows 1000", "coverage 0.91, committed 0.95").cell
+    >>> Disagreement("rows 1000", "coverage is 0.91 instead of 0.95").cell
     'rows 1000'
     """
 
@@ -65,7 +65,7 @@ class Disagreement:
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """Result of a check: how many numbers were compared, and which disagree.
+    """Result of a check: the number of comparisons, and the disagreements.
 
     Parameters
     ----------
@@ -76,9 +76,9 @@ class CheckReport:
     numbers : int
         Number of results that were compared.
     exact : int
-        How many of them are equal.
+        Number of results that are equal to the committed ones.
     disagreements : tuple of Disagreement
-        Those that differ by more than noise.
+        Results that differ by more than noise, and cells that failed or are not committed.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def check(
     Returns
     -------
     CheckReport
-        Which numbers agree.
+        Number of equal results, and the disagreements.
 
     Examples
     --------
@@ -141,7 +141,7 @@ def check(
 
 @dataclass(frozen=True, slots=True)
 class _Number:
-    """A number of a fresh cell, the committed one, and those of its other repetitions."""
+    """A fresh number, the committed one, and the committed ones of other repetitions."""
 
     task: CellTask
     row: int
@@ -160,15 +160,15 @@ class _Number:
 
     @property
     def deviation(self) -> float:
-        """How much repetitions differ from each other, this one left out."""
+        """Standard deviation of the other repetitions; NaN if there are too few."""
         if len(self.others) < LEAST_OTHERS:
             return float("nan")
         return float(np.std(self.others, ddof=1))
 
     def scores(self, least: float) -> tuple[float, float]:
-        """Return the gap from the committed number, and from the mean of repetitions.
+        """Return z scores against the committed number and the mean of all repetitions.
 
-        Both are standard normal where fresh and committed results are alike.
+        Both are standard normal if fresh and committed results have the same distribution.
         """
         deviation = max(self.deviation, least)
         if not deviation > 0 or math.isnan(self.fresh - self.committed):
@@ -184,7 +184,7 @@ class _Number:
 
 
 def _normal(student: float, freedom: int) -> float:
-    """Return the normal number that is as far out as one of Student's."""
+    """Return the normal quantile with the same tail probability as a t statistic."""
     tail = float(stdtr(freedom, -abs(student)))
     return math.copysign(-float(ndtri(max(tail, 1e-300))), student)
 
@@ -227,8 +227,8 @@ def _beyond_noise(
         if abs(alone) > limit:
             yield Disagreement(
                 in_words(one.task.cell),
-                f"{one.label}{one.column} is {one.fresh:.6g}, committed "
-                f"{one.committed:.6g} with a deviation of {one.deviation:.2g}",
+                f"{one.label}{one.column} is {one.fresh:.6g} instead of "
+                f"{one.committed:.6g} (standard deviation {one.deviation:.2g})",
             )
     limit = -ndtri(FALSE_ALARMS / 4 / max(1, len(kinds)))
     for (row, column), scores in kinds.items():
@@ -249,7 +249,7 @@ def _usual_deviations(numbers: list[_Number]) -> dict[str, float]:
 
 
 def _setting(study: Study, task: CellTask) -> str:
-    """Return the parameters of a cell but for those that number repetitions."""
+    """Return the parameters of a cell as a key, without those that number repetitions."""
     kept = {
         name: value for name, value in task.cell.items() if name not in study.repetition
     }
@@ -257,7 +257,7 @@ def _setting(study: Study, task: CellTask) -> str:
 
 
 def _peers(study: Study) -> dict[str, list[int]]:
-    """Return the seeds of all repetitions of every setting."""
+    """Return the seeds of all repetitions, by setting."""
     found: dict[str, list[int]] = {}
     for task in cell_tasks(study, quick=False):
         found.setdefault(_setting(study, task), []).append(task.seed)
@@ -265,17 +265,17 @@ def _peers(study: Study) -> dict[str, list[int]]:
 
 
 def _lists(frame: pd.DataFrame) -> Columns:
-    """Return the columns of a cell as lists."""
+    """Return the columns of a cell as lists, without the bookkeeping columns."""
     return {str(name): frame[name].to_list() for name in frame if name not in FACTS}
 
 
 def _numbers(
     task: CellTask, committed: Columns, fresh: Columns, others: list[Columns]
 ) -> Iterator[_Number]:
-    """Pair the numbers of a cell; raise a ValueError if its rows differ."""
+    """Pair fresh and committed numbers; raise ValueError if row counts or texts differ."""
     count, before = (len(next(iter(one.values()))) for one in (fresh, committed))
     if count != before:
-        raise ValueError(f"{count} rows, committed {before}")
+        raise ValueError(f"{count} rows instead of {before}")
     names = [name for name in fresh if name not in task.cell]
     for row in range(count):
         label = ""
@@ -283,7 +283,7 @@ def _numbers(
             new, old = _at(fresh, name, row), _at(committed, name, row)
             if isinstance(new, str) or isinstance(old, str):
                 if new != old:
-                    raise ValueError(f"{name} of row {row + 1} is {new}, committed {old}")
+                    raise ValueError(f"{name} of row {row + 1} is {new} instead of {old}")
                 label += f"{new}, "
                 continue
             values = [_at(one, name, row) for one in others]
@@ -292,7 +292,7 @@ def _numbers(
 
 
 def _at(columns: Columns, name: str, row: int) -> str | float:
-    """Return a text or a number; what is absent is not a number."""
+    """Return a text or a number; NaN if the value is absent."""
     values = columns.get(name, ())
     value = values[row] if row < len(values) else None
     if isinstance(value, str):

@@ -1,7 +1,7 @@
-"""Cells on the workers of a Dask cluster, with the same events as processes of our own.
+"""Computation of cells on a Dask cluster, with the same events as on local processes.
 
-Dask itself gives the cells of a worker that died to another one, so they are only
-reported here. It gives up a cell that has killed several workers, four by default.
+If a worker dies, Dask itself moves its cells to another worker; this module only reports
+that. Dask gives up a cell after it has killed several workers, four by default.
 """
 
 from collections import deque
@@ -29,7 +29,7 @@ Future: TypeAlias = Any
 """A `distributed.Future`."""
 
 NEWS: Final = "all"
-"""The topic under which a scheduler tells that it lost a worker."""
+"""The event topic on which a scheduler reports the loss of a worker."""
 
 REJECTED: Final = (
     "the worker that computed this cell died, and so did those that tried it again: killed "
@@ -38,14 +38,14 @@ REJECTED: Final = (
 
 
 def threads_of(client: Client) -> int:
-    """Return how many cells a cluster computes at once."""
+    """Return the number of cells that a cluster computes at once."""
     return max(1, sum(client.nthreads().values()))
 
 
 def run_on(
     client: Client, run: Run, tasks: Iterable[CellTask]
 ) -> Generator[Event, None, None]:
-    """Compute cells in the order given; close the generator to give up the rest."""
+    """Compute cells in the given order; close the generator to cancel the rest."""
     waiting = deque(tasks)
     running: dict[str, tuple[Future, CellTask]] = {}
     news: SimpleQueue[Future | tuple[str, ...]] = SimpleQueue()
@@ -72,7 +72,7 @@ def run_on(
 
 
 def _hear(event: tuple[float, Any], news: "SimpleQueue[Any]") -> None:
-    """Pass on which cells were at a worker that is gone; runs beside the main thread."""
+    """Queue the keys of cells on a lost worker; called in a thread of the Dask client."""
     message = event[1] if isinstance(event[1], dict) else {}
     if message.get("action") == "remove-worker" and not message.get("expected"):
         news.put(tuple(message.get("processing-tasks", ())))
@@ -90,8 +90,8 @@ def _outcome(future: Future, task: CellTask) -> Event:
         outcome: Finished | FailedCell = future.result()
     except CancelledError:
         raise ConfideError(
-            "the Dask cluster must keep running until the study is finished; it is gone, "
-            "or has dropped a cell. What is finished is stored: run the same again."
+            "the Dask cluster must run until the study is finished; it has stopped, or has "
+            "dropped a cell. Finished cells are stored: run the study again."
         ) from None
     except Exception as error:  # noqa: BLE001
         name = type(error).__name__
@@ -100,6 +100,6 @@ def _outcome(future: Future, task: CellTask) -> Event:
 
 
 def compute_alone(run: Run, task: CellTask) -> Finished | FailedCell:
-    """Compute a cell on one thread, as everywhere, whatever the worker was started with."""
+    """Compute a cell on one thread, regardless of the thread settings of the worker."""
     threadpool_limits(1)
     return compute(run, task)

@@ -1,4 +1,4 @@
-"""Progress of a run, and its result."""
+"""Progress and result of a run."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,11 +21,11 @@ class Progress:
     total : int
         Number of cells.
     running : tuple of str, default=()
-        The cells that are being computed, in words.
+        Descriptions of the cells that are being computed.
     left : float, optional
         Estimated number of seconds left; None before the first cell is finished.
     note : str, default=""
-        Something that has just happened.
+        Message about an event, such as the loss of a worker.
 
     Examples
     --------
@@ -47,16 +47,16 @@ Watch: TypeAlias = Callable[[Progress], None]
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A cell, or the table or the figure, that ended in an error.
+    """A cell, table or figure that could not be computed because of an error.
 
     Parameters
     ----------
     where : str
-        The parameters of the cell, in words.
+        The parameters of the cell as text, or the name of the table or figure.
     error : str
-        What is wrong, in one line.
+        Type and message of the error.
     trace : str, default=""
-        Where it went wrong, for the author of the study.
+        Traceback, for the author of the study.
 
     Examples
     --------
@@ -80,19 +80,19 @@ class Reproduction:
     Parameters
     ----------
     study : Study
-        What was run.
+        The study.
     quick : bool
         Whether only some cells were run.
     rows : DataFrame
-        Every row with the parameters of its cell, in the order of the grid.
+        All rows, with the parameters of their cells, in the order of the grid.
     table : DataFrame
         The table of the study.
     files : tuple of Path
         Files that were written.
     failures : tuple of Failure
-        What is missing, and why.
+        Missing cells, table or figure, with the errors.
     notes : tuple of str
-        Other remarks.
+        Messages for the user, such as lost workers.
     computed : int
         Number of cells that this run computed.
     stored : int

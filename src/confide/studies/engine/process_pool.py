@@ -1,8 +1,8 @@
-"""Cells on worker processes: one thread each, and none outlives its parent.
+"""Computation of cells on single-threaded worker processes that exit with their parent.
 
-Workers are spawned, not forked, and are tied to their parent by a pipe. When it closes,
-because the run is over or because the parent was killed, every worker exits at once, in the
-middle of a cell if need be.
+Workers are spawned, not forked, and are connected to their parent by a pipe. When the pipe
+closes, because the run is over or the parent was killed, every worker exits at once, even
+in the middle of a cell.
 """
 
 import os
@@ -32,14 +32,14 @@ Submit: TypeAlias = Callable[..., "Future[Any]"]
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A worker has begun a cell."""
+    """Event: a worker has begun a cell."""
 
     task: CellTask
 
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A cell is done: its rows as text, and the processor time they took."""
+    """Event: a cell is finished, with its rows as text and its processor time."""
 
     task: CellTask
     rows: str
@@ -48,7 +48,7 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class FailedCell:
-    """A cell raised an error, or its worker died twice."""
+    """Event: a cell raised an error, or its worker died twice."""
 
     task: CellTask
     error: str
@@ -57,7 +57,7 @@ class FailedCell:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """A worker died; these cells were at work, and each is tried again."""
+    """Event: a worker died; the cells that were running are tried again."""
 
     tasks: tuple[CellTask, ...]
 
@@ -66,7 +66,7 @@ Event: TypeAlias = Started | Finished | FailedCell | Lost
 
 
 def run_all(run: Run, tasks: Iterable[CellTask], jobs: int) -> Generator[Event, None, None]:
-    """Compute cells in the order given; close the generator to stop at once."""
+    """Compute cells in the given order; close the generator to stop at once."""
     waiting = deque(tasks)
     while waiting:
         lost = yield from _drain(run, waiting, min(jobs, len(waiting)))
@@ -76,7 +76,7 @@ def run_all(run: Run, tasks: Iterable[CellTask], jobs: int) -> Generator[Event, 
             if (yield from _drain(run, deque([task]), 1, check=True)):
                 yield FailedCell(
                     task,
-                    "the process that computed this cell died, twice: killed from "
+                    "the process that computed this cell died twice: killed from "
                     "outside, crashed, or out of memory",
                 )
 
@@ -84,7 +84,7 @@ def run_all(run: Run, tasks: Iterable[CellTask], jobs: int) -> Generator[Event, 
 def _drain(
     run: Run, waiting: deque[CellTask], jobs: int, *, check: bool = False
 ) -> Generator[Event, None, tuple[CellTask, ...]]:
-    """Compute the waiting cells; return those in progress when a worker died."""
+    """Compute the waiting cells; return those that were running when a worker died."""
     running: dict[Future[Finished | FailedCell], CellTask] = {}
     with _workers(jobs) as submit:
         if check:
@@ -131,17 +131,17 @@ def _workers(jobs: int) -> Iterator[Submit]:
         yield submit
     finally:
         parent_end.close()
-        for process in workers:  # one that is still importing does not notice that yet
+        for process in workers:  # those still importing do not watch the pipe yet
             process.terminate()
         pool.shutdown(cancel_futures=True)
         far_end.close()
 
 
-# ------------------------------------------------------------------ inside a worker
+# ------------------------------------------------------------------ in the workers
 
 
 def _follow_parent(parent_end: "connection.Connection[Any, Any]") -> None:
-    """Exit with the parent, leave Ctrl-C to the parent and standard output to results."""
+    """Exit with the parent, ignore Ctrl-C, and redirect standard output to stderr."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.dup2(2, 1)
     threading.Thread(target=_exit_with, args=(parent_end,), daemon=True).start()
@@ -153,7 +153,7 @@ def _exit_with(parent_end: "connection.Connection[Any, Any]") -> None:
 
 
 def compute(run: Callable[[Cell, int], list[Row]], task: CellTask) -> Finished | FailedCell:
-    """Compute a cell; an error is a result like any other."""
+    """Compute a cell; return an error as a `FailedCell` instead of raising it."""
     start = time.process_time()
     try:
         rows = rows_as_text(task.cell, run(task.cell, task.seed))

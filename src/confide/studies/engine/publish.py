@@ -1,4 +1,4 @@
-"""Write the table of a study as text, Markdown and CSV, and its figure as PNG."""
+"""Write the table of a study as Markdown and CSV, and its figure as PNG or SVG."""
 
 import importlib.util
 import io
@@ -23,16 +23,16 @@ ABSENT = "–"
 
 @dataclass(frozen=True, slots=True)
 class TableLayout:
-    """A table as text: heads and lines.
+    """A table as text: column headings and rows.
 
     Parameters
     ----------
     heads : tuple of str
-        Heads of the columns.
+        Column headings.
     numeric : tuple of bool
-        Which columns contain numbers, and are aligned to the right.
+        Whether each column is numeric; numeric columns are aligned to the right.
     lines : tuple of tuple of str
-        Cells, line by line.
+        Cells of the table, row by row.
 
     Examples
     --------
@@ -50,7 +50,9 @@ class TableLayout:
 
     @classmethod
     def of(cls, table: pd.DataFrame) -> "TableLayout":
-        """Lay out a data frame: numbers with four digits or whole, heads in one line each.
+        """Lay out a data frame, with one-line headings and rounded numbers.
+
+        Numbers have four significant digits, from 10,000 up to 10⁹ none after the point.
 
         Parameters
         ----------
@@ -60,7 +62,7 @@ class TableLayout:
         Returns
         -------
         TableLayout
-            Its text.
+            The table as text.
         """
         flat = flattened(table)
         return cls(
@@ -86,13 +88,13 @@ class TableLayout:
 
 
 def flattened(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a frame whose index, where it says something, is made of columns."""
+    """Reset the index of a frame to columns, unless it is the default index."""
     flat = table if isinstance(table.index, pd.RangeIndex) else table.reset_index()
     return flat.set_axis([_one_line(name) for name in flat.columns], axis="columns")
 
 
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return a table as plain values for JSON; numbers that are not finite become None.
+    """Convert a table to plain values for JSON; non-finite numbers become None.
 
     Parameters
     ----------
@@ -102,7 +104,7 @@ def records(table: pd.DataFrame) -> list[dict[str, Any]]:
     Returns
     -------
     list of dict
-        A dictionary for each line.
+        One dictionary per row.
 
     Examples
     --------
@@ -142,14 +144,14 @@ def _escaped(text: str) -> str:
 
 NO_MATPLOTLIB = (
     "The figure was not drawn: it needs matplotlib, which is not installed. Run "
-    "pip install 'confide[plots]' and then the study again; no cell is computed twice."
+    "pip install 'confide[plots]' and then the study again; finished cells are reused."
 )
 DOTS_PER_INCH = 150
 
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """The table, the files written, and what went wrong on the way."""
+    """The table, the files that were written, and the failures and notes."""
 
     table: pd.DataFrame
     files: tuple[Path, ...]
@@ -164,7 +166,7 @@ def publish(
     missing: tuple[Failure, ...],
     folder: Path,
 ) -> Published:
-    """Write what can be made of the rows; failures of cells are named on the page."""
+    """Write the table and the figure of a study; the page lists cells that failed."""
     if rows.empty:
         return Published(rows, (), missing, ("No rows, so no table was written.",))
     failures = list(missing)
@@ -194,7 +196,7 @@ def publish(
 
 
 def draw_svg(study: Study, rows: pd.DataFrame) -> bytes:
-    """Draw the figure of a study; the same rows give the same bytes."""
+    """Draw the figure of a study as SVG; the same rows give the same bytes."""
     import matplotlib as mpl
 
     if study.figure is None:
@@ -213,7 +215,7 @@ def _failure(where: str, error: Exception) -> Failure:
 def _page(study: Study, quick: bool, table: pd.DataFrame, missing: list[Failure]) -> str:
     parts = [f"# {study.title}\n", f"Source: {study.source}\n"]
     if quick:
-        parts.append("**A quick look at a small grid, not the whole study.**\n")
+        parts.append("**Quick run on part of the grid, not the whole study.**\n")
     parts.append(TableLayout.of(table).markdown())
     if missing:
         gaps = "".join(f"- {one.where}: {one.error.splitlines()[0]}\n" for one in missing)
@@ -226,7 +228,7 @@ def _page(study: Study, quick: bool, table: pd.DataFrame, missing: list[Failure]
 
 
 def write_file(target: Path, content: bytes) -> Path:
-    """Write a file atomically: it is complete or absent, whenever the process ends."""
+    """Write a file atomically, so that it is never incomplete, even after a crash."""
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     partial = Path(name)

@@ -1,4 +1,4 @@
-"""Finished cells in a SQLite file; each is on disk before the next is begun."""
+"""Store of finished cells in a SQLite file; every cell is written to disk at once."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from confide.errors import ConfideError
 
 FILE_NAME: Final = "results.db"
 LOCK_TIMEOUT_S: Final = 60.0
-"""Seconds to wait for another runner that is writing to the same file."""
+"""Maximum wait for another process that is writing to the same file, in seconds."""
 
 _TABLE: Final = """CREATE TABLE IF NOT EXISTS confide_grids (
     grid TEXT NOT NULL, version INTEGER NOT NULL, library TEXT NOT NULL,
@@ -22,20 +22,20 @@ _EDITION: Final = "grid = ? AND version = ? AND library = ?"
 
 @dataclass(frozen=True, slots=True)
 class Edition:
-    """What results must have in common to stand in one table."""
+    """Grid, study version and library version, equal for all results in one table."""
 
     grid: str
     version: int
     library: str
 
     def values(self) -> tuple[str, int, str]:
-        """Return what the database is asked for."""
+        """Return the values for the parameters of the SQL queries."""
         return self.grid, self.version, self.library
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """The rows of a finished cell, as text, and the processor time they took."""
+    """The rows of a finished cell, as text, and its processor time."""
 
     rows: str
     seconds: float
@@ -43,20 +43,20 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """The finished cells of one edition. Several runners may share a file."""
+    """The finished cells of one edition. Several processes may share a file."""
 
     connection: sqlite3.Connection
     edition: Edition
 
     def add(self, key: str, stored: Stored) -> None:
-        """Keep a cell; where another runner was first, its result stays."""
+        """Store a cell, unless another process has already stored it."""
         self.connection.execute(
             "INSERT OR IGNORE INTO confide_grids VALUES (?, ?, ?, ?, ?, ?)",
             (*self.edition.values(), key, stored.rows, stored.seconds),
         )
 
     def all(self) -> dict[str, Stored]:
-        """Return every finished cell by its key."""
+        """Return all finished cells, by key."""
         found = self.connection.execute(
             f"SELECT cell, rows, seconds FROM confide_grids WHERE {_EDITION}",  # noqa: S608
             self.edition.values(),
@@ -66,7 +66,7 @@ class Results:
 
 @contextmanager
 def opened(folder: Path, edition: Edition) -> Iterator[Results]:
-    """Open the results in a folder, making both where they are not there yet."""
+    """Open the results in a folder; create the folder and the file if necessary."""
     folder.mkdir(parents=True, exist_ok=True)
     place = folder / FILE_NAME
     try:
@@ -79,7 +79,7 @@ def opened(folder: Path, edition: Edition) -> Iterator[Results]:
             connection.close()
     except sqlite3.Error as error:
         raise ConfideError(
-            f"{place} must hold results of studies, in a folder that can be written to, on "
-            f"a disk with room left; SQLite says: {error}. Choose another folder, or move "
-            "the file away."
+            f"{place} must hold results of studies, in a writable folder on a disk with "
+            f"free space; SQLite reports: {error}. Choose another folder, or move the file "
+            "away."
         ) from error

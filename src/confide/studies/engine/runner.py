@@ -1,6 +1,7 @@
-"""Reproduce a study: compute what is not stored yet, then write table and figure.
+"""Reproduction of a study: compute the missing cells, then write the table and the figure.
 
-Before it starts, its datasets must be available, and confide must be installed on workers.
+Before cells are computed, the study's datasets must be available, and confide must be
+installed on all workers.
 """
 
 import os
@@ -36,7 +37,7 @@ from confide.studies.engine.time_left import TimeLeft
 
 
 def check_datasets(study: Study) -> None:
-    """Raise an error unless this machine has, or can get, the datasets of a study."""
+    """Raise an error unless the datasets of a study are here or can be downloaded."""
     _check_names(study)
     missing = _missing(study.datasets)
     if missing:
@@ -44,7 +45,7 @@ def check_datasets(study: Study) -> None:
 
 
 def check_workers(client: Client, study: Study) -> None:
-    """Raise an error unless every worker has the same confide, the study and its data."""
+    """Raise an error if a worker lacks the same confide version, the study or its data."""
     _check_names(study)
     found = client.run(_found_by, study.run, study.datasets, on_error="return")
     for worker, answer in found.items():
@@ -53,7 +54,7 @@ def check_workers(client: Client, study: Study) -> None:
                 "run",
                 "a function that workers can import",
                 study.run,
-                f"The worker {worker} says: {type(answer).__name__}: {answer}.",
+                f"The worker {worker} reports {type(answer).__name__}: {answer}.",
             )
         version, missing = answer
         if version != __version__:
@@ -61,11 +62,11 @@ def check_workers(client: Client, study: Study) -> None:
                 "cluster",
                 f"one whose workers have confide {__version__}",
                 version,
-                f"Install that version where {worker} runs.",
+                f"Install that version on the worker {worker}.",
             )
         if missing:
             raise DataNotFound(
-                f"the study {study.name} needs, on the worker {worker}, {missing}"
+                f"on the worker {worker}, the study {study.name} needs {missing}"
             )
 
 
@@ -78,7 +79,7 @@ def _check_names(study: Study) -> None:
 
 
 def _found_by(run: Run, datasets: Sequence[str]) -> tuple[str, str]:
-    """Return the version of a worker that could import the function, and what it lacks."""
+    """Return the confide version of this worker and its first missing dataset."""
     del run
     return __version__, _missing(datasets)
 
@@ -93,7 +94,7 @@ def _missing(datasets: Sequence[str]) -> str:
 
 
 FOLDER: Final = Path("confide-studies")
-"""Where results go unless another folder is named."""
+"""Default folder for results."""
 
 
 def reproduce(
@@ -106,23 +107,23 @@ def reproduce(
     seconds: Mapping[str, float] | None = None,
     progress: Watch | None = None,
 ) -> Reproduction:
-    """Run a study; a run in the same folder continues where an earlier one stopped.
+    """Run a study; cells already finished in the folder are not computed again.
 
     Parameters
     ----------
     study : Study
-        What to run.
+        The study.
     quick : bool, default=False
-        Compute only some cells; a whole run uses them.
+        Compute only some cells; a full run reuses them.
     jobs : int, optional
-        Number of processes, each with one thread; by default one for every CPU. The results
+        Number of processes, each with one thread; by default one per CPU. The results
         do not depend on it.
     cluster : distributed.Client, optional
-        Client of a Dask cluster that computes instead of processes on this machine.
+        Client of a Dask cluster to use instead of local processes.
     folder : Path or str, optional
-        Where finished cells, tables and figures are written.
+        Folder for finished cells, tables and figures.
     seconds : mapping, optional
-        Processor time that cells are expected to take, by key; for estimates.
+        Expected processor time of cells, by key, to estimate the remaining time.
     progress : callable, optional
         Receives a `Progress` at the beginning and whenever a cell starts or ends.
 
@@ -134,7 +135,7 @@ def reproduce(
     Raises
     ------
     DataNotFound
-        A dataset of the study is not available where it runs; nothing was computed.
+        A dataset of the study is not available here or on a worker; nothing was computed.
     KeyboardInterrupt
         Ctrl-C was pressed; finished cells are stored.
 
@@ -179,7 +180,7 @@ def reproduce(
 
 @dataclass(frozen=True, slots=True)
 class _Pool:
-    """Who computes: how many cells at once, what must be there, and the events of a run."""
+    """Workers: number of parallel cells, a check before the run, and the run itself."""
 
     size: int
     check: Callable[[Study], None]
@@ -192,7 +193,7 @@ def _pool(jobs: int | None, cluster: Client | None) -> _Pool:
         return _Pool(size, check_datasets, lambda run, tasks: run_all(run, tasks, size))
     if jobs is not None:
         raise InvalidParameter(
-            "jobs", "left out where a cluster computes", jobs, "Choose one of them."
+            "jobs", "left out if a cluster is given", jobs, "Choose one of them."
         )
     return _Pool(
         threads_of(cluster),
@@ -211,7 +212,7 @@ def _compute(
     total: int,
     pace: TimeLeft,
 ) -> tuple[list[Failure], list[str]]:
-    """Compute cells and store each at once; return what failed and what to mention."""
+    """Compute cells and store each at once; return the failures and notes for the user."""
     failures: list[Failure] = []
     notes: list[str] = []
     running: dict[str, str] = {}
@@ -246,8 +247,8 @@ def _compute(
 def _lost(tasks: Iterable[CellTask]) -> str:
     cells = "; ".join(in_words(task.cell) for task in tasks)
     return (
-        "A worker process died: killed from outside, crashed, or out of memory. Tried "
-        f"again: {cells}."
+        "A worker process died: killed from outside, crashed, or out of memory. These "
+        f"cells are tried again: {cells}."
     )
 
 
@@ -263,12 +264,12 @@ def _frame(tasks: Iterable[CellTask], stored: dict[str, Stored]) -> pd.DataFrame
 
 
 def job_count(jobs: int | None) -> int:
-    """Return the number of processes: as many as requested, or one for every CPU.
+    """Return the number of processes: as requested, or one per CPU.
 
     Parameters
     ----------
     jobs : int or None
-        Requested number.
+        Requested number; None for one per CPU.
 
     Returns
     -------
@@ -300,7 +301,7 @@ def _check_that_workers_find(run: Run) -> None:
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise InvalidParameter(
             "run",
-            "a function at the top of a module",
+            "a function at the top level of a module",
             run,
             f"Workers import it by its name: {error}.",
         ) from None

@@ -1,4 +1,4 @@
-"""A study: a grid of cells, a function that computes one of them, and what is shown."""
+"""A study: a grid of cells, a function that computes one cell, and a table or figure."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -14,45 +14,46 @@ Scalar: TypeAlias = str | int | float | bool
 Cell: TypeAlias = Mapping[str, Scalar]
 """The parameters of one computation."""
 Row: TypeAlias = Mapping[str, Scalar | None]
-"""What a computation found; a cell may yield several."""
+"""A row of results; a cell may have several."""
 
 QUICK_SUFFIX: Final = "-quick"
-"""Marks the files of a quick run."""
+"""Suffix of the file names of a quick run."""
 COMMANDS: Final = ("all", "check")
-"""What `confide reproduce` takes in place of the name of a study."""
+"""Words that `confide reproduce` accepts in place of the name of a study."""
 
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """A table or figure of a paper and how it is computed.
+    """A table or figure of a paper, with the functions that compute it.
 
     Parameters
     ----------
     name : str
         Name of the study and of its files, such as "ci-table3".
     title : str
-        One line.
+        Title, in one line.
     source : str
-        Paper, and table or figure, in words.
+        The paper, and the number of the table or figure.
     cells : callable
-        Returns the grid: all of it for False, and a few of its cells for True.
+        Function of a bool: returns the whole grid for False, and for True the few cells of
+        a quick run.
     run : callable
         Computes one cell from its parameters and a seed, and from nothing else. It runs in
-        another process: a function at the top level of a module.
+        another process, so it must be a function at the top level of a module.
     table : callable
         Makes the table from all rows, each with the parameters of its cell.
     figure : callable, optional
         Makes a matplotlib figure from the same rows.
     datasets : tuple of str, default=()
-        Names in `DATASETS`; checked before anything is computed.
+        Names in `DATASETS`; their availability is checked before any cell is computed.
     version : int, default=1
-        To be increased when ``run`` changes, so that stored results are not used again.
+        Increase it when ``run`` changes, so that stored results are not used again.
     grid : str, default=""
         Name under which cells are stored and committed; by default that of the study.
         Studies that show the same cells have the same grid and the same ``run``.
     repetition : tuple of str, default=()
-        Parameters of a cell that number the repetitions of one setting, such as ("part",):
-        variation between them is the noise of the study.
+        Parameters of a cell that number the repetitions of one setting, such as ("part",).
+        The variation between repetitions is the noise of the study.
 
     Raises
     ------
@@ -84,23 +85,23 @@ class Study:
             if plain is None or name.endswith(QUICK_SUFFIX) or name in COMMANDS:
                 raise InvalidParameter(
                     what,
-                    "words of a-z and 0-9 with hyphens between, not ending in "
+                    "words of a-z and 0-9, separated by hyphens, not ending in "
                     f"{QUICK_SUFFIX}, and none of {', '.join(COMMANDS)}",
                     name,
                 )
 
     @property
     def grid_name(self) -> str:
-        """The name under which its cells are stored and committed."""
+        """The name under which the cells are stored and committed."""
         return self.grid or self.name
 
     def stem(self, quick: bool) -> str:
-        """Return the name of the files of a run, without extension.
+        """Return the file name of the results, without extension.
 
         Parameters
         ----------
         quick : bool
-            Whether only some cells are run.
+            Whether the run is a quick run.
 
         Returns
         -------
@@ -111,7 +112,7 @@ class Study:
 
 
 STUDIES: Final[Registry[Study]] = Registry("the study")
-"""Every study by name."""
+"""All registered studies, by name."""
 
 
 def register(study: Study) -> Study:
@@ -130,7 +131,7 @@ def register(study: Study) -> Study:
     Raises
     ------
     InvalidParameter
-        The name is taken, or the grid is computed in another way.
+        The name is taken, or another study computes the same grid differently.
 
     Examples
     --------

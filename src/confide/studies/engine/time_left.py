@@ -1,4 +1,4 @@
-"""How long the cells that are left will take, judged by those that are done."""
+"""Estimate of the remaining run time, from expected and measured times of cells."""
 
 from dataclasses import dataclass, field
 
@@ -10,11 +10,13 @@ class TimeLeft:
     Parameters
     ----------
     expected
-        Seconds by key, as measured before, perhaps on another machine.
+        Seconds by key, from an earlier run, perhaps on another machine.
     open_keys
-        The cells that are still to be computed.
+        Keys of the cells that are still to be computed.
     jobs
-        How many are computed at once.
+        Number of cells computed at once.
+    measured
+        Seconds by key, from this run.
     """
 
     expected: dict[str, float]
@@ -23,12 +25,12 @@ class TimeLeft:
     measured: dict[str, float] = field(default_factory=dict)
 
     def note(self, key: str, seconds: float) -> None:
-        """Take note of what a cell took."""
+        """Record the processor time of a finished cell."""
         self.measured[key] = seconds
         self.open_keys.discard(key)
 
     def seconds(self) -> float | None:
-        """Return the seconds to go; None where neither is known."""
+        """Return the estimated number of seconds left; None if it cannot be estimated."""
         known = [key for key in self.open_keys if key in self.expected]
         unknown = len(self.open_keys) - len(known)
         if not self.measured and (unknown or not self.expected):

@@ -24,7 +24,7 @@ PANELS: tuple[tuple[Printed, str], ...] = (
     (_US, "SVM"),
     (_BR, "SVM"),
 )
-"""The nine panels of figure 1; the other figures show the same."""
+"""The nine panels of figure 1; the other figures have the same panels."""
 FIGURES = {
     1: ("DP+zCDP", "obj", "privacy"),
     2: ("DP+zCDP", "output", "privacy"),
@@ -38,7 +38,7 @@ TITLES = {
     4: "objective against output perturbation under zCDP",
 }
 VARIABILITY = 10_000
-"""Replicates whose estimates show how much they vary, as in the paper."""
+"""Number of replicates for the variability of the estimates, as in the paper."""
 COLOURS = ("#b2182b", "#2166ac")
 LINES = {
     "published": {"ls": "-", "marker": "o", "label": "interval as published"},
@@ -48,9 +48,9 @@ LABELS = {"rows": "records", "columns": "columns", "e1": "ε₁", "e2": "ε₂",
 
 
 def _cells(quick: bool) -> list[Cell]:
-    """Return what intervals of all panels take, and how estimates vary by themselves.
+    """Return cells for the intervals of all panels, and for the variability of estimates.
 
-    The latter does not depend on what is spent on intervals.
+    The latter do not depend on the budget of the intervals.
     """
     found: dict[str, Cell] = {}
     for panel, _ in PANELS:
@@ -63,7 +63,7 @@ def _cells(quick: bool) -> list[Cell]:
 
 
 def _table(number: int, rows: pd.DataFrame) -> pd.DataFrame:
-    """Mean lengths; of the first coefficient where columns vary."""
+    """Tabulate mean lengths, only of the first coefficient if columns vary."""
     keys = ["dataset", "varied", "setting", "loss", FIGURES[number][2], "variant"]
     shown = ["shown", "shown_deviation", "shown_variability"]
     parts = []
@@ -75,9 +75,10 @@ def _table(number: int, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _of_panel(rows: pd.DataFrame, number: int, printed: Printed, loss: str) -> pd.DataFrame:
-    """Return intervals and variability of a panel side by side.
+    """Join the interval lengths and the variability of a panel.
 
-    Where columns vary only the first coefficient keeps its meaning.
+    If the number of columns varies, they are those of the first coefficient, the only one
+    that is the same in all settings.
     """
     privacies, methods, _ = FIGURES[number]
     fixed = {"rows": printed.rows, **BASE}
@@ -122,7 +123,7 @@ def _figure(number: int, rows: pd.DataFrame) -> Any:
 
 
 def _panel(axes: Any, rows: pd.DataFrame, compared: str) -> None:
-    """Draw intervals of every kind with one standard deviation, and variability."""
+    """Draw mean lengths with one standard deviation, and the variability intervals."""
     for colour, (name, group) in zip(COLOURS, rows.groupby(compared), strict=False):
         for variant, line in LINES.items():
             part = group[group["variant"] == variant].groupby("setting")

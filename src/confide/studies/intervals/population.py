@@ -1,9 +1,10 @@
-"""The tables of the interval studies, prepared as the paper says.
+"""The datasets of the interval studies, prepared as described in the paper.
 
-Categories become indicators, every attribute is divided by its largest value, records
-are drawn and columns taken after a random permutation; each record is shortened to norm
-1, gets a constant 1, and is shortened again. The paper does not name its columns, and its
-two census extracts cannot be had: people of the American Community Survey stand in.
+Categories become indicators, and every attribute is divided by its largest absolute value.
+Records and columns are drawn at random. Each record is shortened to norm 1 if it is longer,
+gets a constant entry of 1, and is scaled to norm 1 again. The paper does not name its
+columns, and its two census extracts are not available; the American Community Survey
+replaces them.
 """
 
 from dataclasses import dataclass
@@ -19,18 +20,18 @@ from confide.noise import Generator, generator
 from confide.objectives import Objective
 
 TOLERANCE = 1e-7
-"""Largest gradient, relative to the ridge."""
+"""Convergence tolerance: norm of the gradient, relative to the ridge."""
 SECANT_STEPS = 12
 NEWTON_STEPS = 50
 BLOCK_VALUES = 2**16
-"""Values of a block of rows of all replicates: what a cache holds."""
+"""Number of values in a block of rows for all replicates, which should fit into a cache."""
 RARE = 0.125
-"""With fewer distinct rows in the table than this share, replicates are drawn by counts."""
+"""Share of distinct rows below which replicates are drawn as multinomial counts."""
 
 
 @dataclass(frozen=True)
 class Population:
-    """The distinct rows of a table and how often each occurs."""
+    """The distinct rows of a table and their frequencies."""
 
     features: Array
     target: Array
@@ -47,22 +48,22 @@ class Population:
 
     @property
     def rows(self) -> int:
-        """How many rows the table has."""
+        """The number of rows of the table."""
         return int(self.counts.sum())
 
     @property
     def size(self) -> int:
-        """How many columns it has."""
+        """The number of columns of the table."""
         return self.features.shape[1]
 
     @cached_property
     def products(self) -> Array:
-        """xⱼxₖ for j <= k: symmetric sums become one matrix product."""
+        """The products xⱼxₖ for j <= k, which make sums of xxᵀ one matrix product."""
         first, second = np.triu_indices(self.size)
         return self.features[:, first] * self.features[:, second]
 
     def resample(self, count: int, rng: Generator) -> Array:
-        """Draw so many replicates; a column of counts for each."""
+        """Draw ``count`` replicates; return how often each has each row, as columns."""
         distinct = len(self.counts)
         if distinct < RARE * self.rows:
             drawn = rng.multinomial(self.rows, self.counts / self.rows, size=count)
@@ -75,7 +76,7 @@ class Population:
         return found
 
     def blocks(self, replicates: int) -> list[slice]:
-        """Cut the rows into blocks, so that all replicates of one fit into a cache."""
+        """Divide the rows into blocks that fit into a cache for all replicates."""
         step = max(16, BLOCK_VALUES // max(1, replicates))
         ends = range(0, len(self.counts), step)
         return [slice(start, start + step) for start in ends]
@@ -90,8 +91,9 @@ def minimisers(
 ) -> Array:
     """Return the minimiser for every column of counts and of linear terms, as columns.
 
-    From ``start``, near all of them, by secant steps of one gradient each, which begin
-    with the curvature of the whole population; by Newton's where these do not arrive.
+    BFGS steps with one gradient each begin at ``start``, which should be close to all
+    minimisers, with the Hessian of the whole population. Replicates that do not converge
+    are solved by Newton's method.
     """
     theta, left = _secant_steps(objective, population, counts, linear, start)
     if len(left):
@@ -104,7 +106,7 @@ def minimisers(
 def _secant_steps(
     objective: Objective, population: Population, counts: Array, linear: Array, start: Array
 ) -> tuple[Array, AnyArray]:
-    """Follow the BFGS method; return the replicates that have not converged."""
+    """Run BFGS; return coefficients and the replicates that have not converged."""
     loss, ridge = objective.loss, objective.ridge[:, None]
     margin = population.features @ start
     slope = loss.slope(margin, population.target)
@@ -134,7 +136,7 @@ def _secant_steps(
 def _gradients(
     objective: Objective, population: Population, counts: Array, theta: Array, at: AnyArray
 ) -> Array:
-    """Return the gradients of the loss, block by block."""
+    """Return the gradients of the loss, computed in blocks of rows."""
     loss, here = objective.loss, theta[:, at]
     total = np.zeros_like(here)
     every = len(at) == counts.shape[1]
@@ -147,7 +149,7 @@ def _gradients(
 
 
 def _updated(inverse: Array, step: Array, change: Array) -> Array:
-    """Return inverse curvatures that explain how the gradient changed with the step."""
+    """Return the BFGS update of the inverse Hessians."""
     along = np.einsum("ki,ki->k", step, change)
     fit = along > 0
     weight = np.where(fit, 1 / np.where(fit, along, 1.0), 0.0)
@@ -181,13 +183,13 @@ def _newton_steps(
         hessian = population.grams(counts[:, left] * curvature) + np.diag(objective.ridge)
         step = np.linalg.solve(hessian, gradient[:, far].T[:, :, None])[:, :, 0]
         theta[:, left] -= step.T
-    raise NotSolved("a replicate of the study was not solved")
+    raise NotSolved("a replicate of the study could not be solved")
 
 
 def moment_sums(
     objective: Objective, population: Population, counts: Array, theta: Array
 ) -> tuple[Array, Array]:
-    """Return curvature and scatter of every replicate at its own coefficients."""
+    """Return the sums of φ″xxᵀ and φ′²xxᵀ of every replicate at its own coefficients."""
     loss, size = objective.loss, population.size
     sums = np.zeros((2, size * (size + 1) // 2, counts.shape[1]))
     for part in population.blocks(counts.shape[1]):
@@ -204,7 +206,7 @@ def moment_sums(
 
 
 def as_matrices(sums: Array, size: int) -> Array:
-    """Return a symmetric matrix for every column of its upper entries."""
+    """Return one symmetric matrix per column of upper triangular entries."""
     first, second = np.triu_indices(size)
     stack = np.empty((sums.shape[1], size, size))
     stack[:, first, second] = sums.T
@@ -221,9 +223,9 @@ CATEGORIES_OF_ACS = (
 
 @lru_cache(maxsize=2)
 def draw_population(dataset: str, rows: int, columns: int, draw: int) -> Population:
-    """Draw records and columns of a dataset, and bound every record by 1.
+    """Draw records and columns of a dataset, and scale every record to norm 1.
 
-    More records, or more columns, of the same draw have fewer of them among them.
+    For the same ``draw``, a smaller number of records or columns gives a subset.
     """
     rng = generator(draw)
     frame, target = _table(dataset)
@@ -239,7 +241,7 @@ def draw_population(dataset: str, rows: int, columns: int, draw: int) -> Populat
 
 @lru_cache(maxsize=1)
 def _table(dataset: str) -> tuple[pd.DataFrame, Array]:
-    """Return attributes and a target of ±1."""
+    """Return the attributes of a dataset, and a target of ±1."""
     match dataset:
         case "adult":
             frame = load("adult", "train").replace("?", np.nan).dropna()
@@ -260,7 +262,7 @@ def _table(dataset: str) -> tuple[pd.DataFrame, Array]:
 
 
 def acs_workers() -> pd.DataFrame:
-    """Read the people of the American Community Survey who work and earn."""
+    """Return the people of the American Community Survey who work and have an income."""
     return load("acs").query("AGEP > 16 & PINCP > 100 & WKHP > 0 & PWGTP >= 1")
 
 
@@ -272,7 +274,7 @@ def _split(
 
 @lru_cache(maxsize=1)
 def _attributes(dataset: str) -> tuple[tuple[str, str | None], ...]:
-    """Return every attribute after coding: a number, or a category and a level."""
+    """Return all columns after coding: an attribute, with a level if it is a category."""
     frame, _ = _table(dataset)
     found: list[tuple[str, str | None]] = []
     for name in frame:

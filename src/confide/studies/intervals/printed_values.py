@@ -1,4 +1,4 @@
-"""The coverage that Wang, Kifer and Lee (2018) print, tables 2 to 6, and their settings."""
+"""Coverages and settings printed in tables 2 to 6 of Wang, Kifer and Lee (2018)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ Key = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """A printed table: a dataset, what varies, and a coverage for every value of it."""
+    """A printed table: dataset, varied parameter, and coverage at each of its settings."""
 
     number: int
     dataset: str
@@ -100,4 +100,4 @@ PRINTED = (
     Printed(5, "acs", 39_928, "e2", _TENTHS, _table(_TABLE5)),
     Printed(6, "acs", 38_000, "e3", _TENTHS, _table(_TABLE6)),
 )
-"""The American Community Survey stands in for the census extracts of tables 5 and 6."""
+"""Tables 2 to 6; the American Community Survey replaces the census extracts of 5 and 6."""

@@ -1,7 +1,7 @@
-"""Intervals of many replicates at once: noisy moments, laws of errors and their quantiles.
+"""Intervals for many replicates at once: noisy moments, error distributions, quantiles.
 
-The same laws as `confide.mechanisms.intervals`, replicate by replicate, in doubles: what
-is simulated here is released to nobody.
+The distributions are those of `confide.mechanisms.intervals`, but in plain floating-point
+arithmetic, because simulated results are not released.
 """
 
 import math
@@ -25,13 +25,13 @@ from confide.objectives import Objective
 from confide.studies.intervals.population import as_matrices
 
 SAMPLES = 10_000
-"""Draws from which the paper takes the ends of an interval."""
+"""Number of draws from which the paper computes the ends of an interval."""
 DRAWN_SETS, DRAWN_PLACES = 40, 100
-"""Sets of such draws, and shares of noise for which their quantiles are kept."""
+"""Number of sets of such draws, and of noise shares at which quantiles are tabulated."""
 LENGTHS = 40
-"""Lengths of coefficients between which scales of noise are interpolated."""
+"""Number of coefficient norms between which noise scales are interpolated."""
 SPLINE_PLACES = 400
-"""Shares of noise between which exact quantiles are interpolated."""
+"""Number of noise shares between which exact quantiles are interpolated."""
 
 
 def noisy_moments(
@@ -40,9 +40,9 @@ def noisy_moments(
     sums: tuple[Array, Array],
     entropy: Entropy,
 ) -> tuple[Array, Array, Array]:
-    """Add noise to curvatures and scatters; the deviations of the former come third.
+    """Return noisy curvatures, noisy scatters, and the noise deviations of the former.
 
-    Coefficients are columns; the moments have a matrix for every replicate.
+    ``thetas`` has one column per replicate, and ``sums`` have one matrix per replicate.
     """
     size, count = thetas.shape
     if calibration.recipe == "published":
@@ -78,7 +78,7 @@ def noisy_moments(
 
 
 def _by_length(values: Callable[[float], list[float]], lengths: Array) -> Array:
-    """Return what depends on the length of coefficients, a line for each, interpolated."""
+    """Interpolate functions of the norm of the coefficients; one row per function."""
     places = np.unique(lengths)
     if len(places) > LENGTHS:
         places = np.linspace(places[0], places[-1], LENGTHS)
@@ -87,7 +87,7 @@ def _by_length(values: Callable[[float], list[float]], lengths: Array) -> Array:
 
 
 def _deviation(calibration: MomentCalibration, size: int) -> float:
-    """Return the standard deviation of a coordinate of noise at scale 1."""
+    """Return the standard deviation of one coordinate of the noise at scale 1."""
     noise: RoundNoise = NOISES[calibration.parts[0].kind](1.0)
     return noise.deviation(size)
 
@@ -104,7 +104,7 @@ def published_errors(
     moments: tuple[Array, Array, Array],
     rows: int,
 ) -> tuple[Array, Array]:
-    """Return both parts of the errors' squared scales by the paper's formulas."""
+    """Return sampling and privacy parts of squared error scales, as in the paper."""
     ridge = objective.strong_convexity
     pull = objective.ridge * thetas.T
     curvature = _raised(moments[0] + np.diag(objective.ridge), 0.0, ridge)
@@ -119,7 +119,7 @@ def tight_errors(
     moments: tuple[Array, Array, Array],
     rows: int | None,
 ) -> tuple[Array, Array]:
-    """Return both parts of the errors' squared scales by ours."""
+    """Return sampling and privacy parts of squared error scales, for tight intervals."""
     curvature = _raised(moments[0], CAUTION * moments[2][:, None], 0.0)
     scatter = moments[1]
     if rows is not None:
@@ -133,7 +133,7 @@ def _outer(vectors: Array) -> Array:
 
 
 def _raised(matrices: Array, less: Array | float, floor: float) -> Array:
-    """Lower eigenvalues by ``less``, but not below the floor."""
+    """Subtract ``less`` from the eigenvalues, but keep them at or above ``floor``."""
     values, vectors = np.linalg.eigh(matrices)
     kept = np.maximum(values - less, floor)
     return np.asarray((vectors * kept[:, None, :]) @ vectors.transpose(0, 2, 1))
@@ -148,32 +148,32 @@ def _combined(inverse: Array, scatter: Array, noise: NoiseRecord) -> tuple[Array
 
 
 def is_normal(kind: str, size: int) -> bool:
-    """Say whether errors are normal beside this noise on so many coefficients."""
+    """Return whether errors are normal, given this noise on ``size`` coefficients."""
     return Uncertainty(np.eye(size), np.eye(size), kind, size).is_normal
 
 
 def half_lengths(errors: tuple[Array, Array], kind: str, level: float) -> Array:
-    """Return half the length of the interval of every coefficient, a line a replicate."""
+    """Return half the length of each interval, one row per replicate."""
     whole, share = _scale_and_share(errors)
     factor = _quantiles(kind, share.shape[1], level)(share)
     return np.asarray(factor * np.sqrt(whole))
 
 
 def _scale_and_share(errors: tuple[Array, Array]) -> tuple[Array, Array]:
-    """Return the squared scales of errors, and the shares that noise has in them."""
+    """Return the squared scales of the errors, and the share of noise in each."""
     sampling, privacy = (np.diagonal(one, axis1=1, axis2=2) for one in errors)
     whole = np.maximum(sampling, 0.0) + privacy
     return whole, privacy / whole
 
 
 def _shares(count: int) -> Array:
-    """Return places between 0 and 1 that crowd at both ends, where quantiles bend most."""
+    """Return points between 0 and 1, denser at both ends, where quantiles bend most."""
     return (1 - np.cos(np.linspace(0, np.pi, count))) / 2
 
 
 @lru_cache(maxsize=8)
 def _quantiles(kind: str, size: int, level: float) -> CubicSpline:
-    """Return the quantile of |√(1−s)·Z + √s·T| by the share s that the noise has."""
+    """Return the quantile of |√(1−s)·Z + √s·T| as a function of the noise share s."""
     shares = _shares(SPLINE_PLACES)
     law = Uncertainty(np.diag(1 - shares), np.diag(shares), kind, size)
     return CubicSpline(shares, law.half_lengths(np.eye(SPLINE_PLACES), level))
@@ -182,10 +182,11 @@ def _quantiles(kind: str, size: int, level: float) -> CubicSpline:
 def drawn_offsets(
     errors: tuple[Array, Array], kind: str, level: float, rng: Generator
 ) -> tuple[Array, Array]:
-    """Return the ends of intervals from drawn errors, as the paper has them.
+    """Return the ends of intervals from simulated errors, as in the paper.
 
-    Sampling errors are normal and noise is spherical, so that an error is drawn from its
-    scale and the share of noise in it alone: one of many sets of draws for each.
+    Sampling errors are normal and noise is spherical, so the distribution of an error
+    depends only on its scale and on the share of noise. Each error uses one of several
+    tabulated sets of draws, chosen at random.
     """
     whole, share = _scale_and_share(errors)
     ends = _drawn_quantiles(kind, share.shape[1], level)
@@ -201,7 +202,7 @@ def drawn_offsets(
 
 @lru_cache(maxsize=16)
 def _drawn_quantiles(kind: str, size: int, level: float) -> Array:
-    """Return lower and upper ends from drawn errors, by set of draws and share of noise."""
+    """Return lower and upper quantiles of drawn errors, by set of draws and noise share."""
     entropy = Entropy.seeded(POSTPROCESSING_SEED)
     shares = _shares(DRAWN_PLACES)
     low = math.floor((1 - level) / 2 * (SAMPLES - 1))

@@ -1,4 +1,4 @@
-"""Tables 2 to 6 of Wang, Kifer and Lee (2018), and one table of ours against theirs."""
+"""Tables 2 to 6 of Wang, Kifer and Lee (2018), and a comparison with our intervals."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -11,15 +11,17 @@ from confide.studies.intervals.printed_values import PRINTED, Printed
 from confide.studies.intervals.trial import trial
 
 SOURCE = "Wang, Kifer and Lee, Differentially private confidence intervals for ERM (2018)"
-STAND_IN = "; the American Community Survey 2018 stands in for the census extract"
+STAND_IN = "; the American Community Survey 2018 replaces the census extract"
 REPLICATES, PARTS = 1000, 4
-"""Replicates of the paper, for one draw of columns, which it does not name; their parts."""
+"""Number of replicates, as in the paper, and number of parts they are divided into.
+
+There is one random draw of columns, since the paper does not name its columns."""
 GRID = "ci-coverage"
 BASE: Cell = {"columns": 10, "e1": 0.5, "e2": 0.25, "e3": 0.25}
 
 
 def grid(printed: Printed, settings: Sequence[float], parts: int) -> list[Cell]:
-    """Return cells for every value of what varies."""
+    """Return the cells for all settings of the varied parameter."""
     return [
         {
             "dataset": printed.dataset,
@@ -44,7 +46,7 @@ def _cells(printed: Printed, quick: bool) -> list[Cell]:
 
 
 def _table(printed: Printed, rows: pd.DataFrame) -> pd.DataFrame:
-    """Print the paper's coverage and ours, as published and tight."""
+    """Tabulate the paper's coverage and ours, for published and tight intervals."""
     keys = ["privacy", "method", "loss", printed.varied, "variant"]
     means = rows.groupby(keys)["coverage"].mean().to_dict()
     lines = []
@@ -103,7 +105,7 @@ def _summary_cells(quick: bool) -> list[Cell]:
 
 
 def _summary_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Mean over draws of columns: coverages, and lengths relative to three others."""
+    """Average coverages and relative lengths over draws of columns."""
     rows = rows.assign(per_variability=rows["length"] / rows["variability_length"])
     means = rows.groupby([*KEYS, "variant"]).mean(numeric_only=True)
     lines = []
@@ -131,7 +133,7 @@ def _summary_table(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _paper(dataset: str, rows: int, privacy: str, method: str, loss: str) -> float | None:
-    """Return the printed coverage at ten columns and the common budgets."""
+    """Return the printed coverage at ten columns and default budgets, None if absent."""
     common = {"columns": 10, "e1": 0.5, "rows": rows}
     for printed in PRINTED:
         if printed.dataset == dataset and printed.varied in common:

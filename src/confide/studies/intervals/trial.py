@@ -1,7 +1,7 @@
 """Coverage and length of private intervals over bootstrap replicates of a population.
 
-The paper's measure: the table is the population, its minimiser the truth, and replicates
-drawn with replacement are the samples. All schemes see the same replicates.
+As in the paper, the table is the population, its minimiser is the true parameter, and
+replicates drawn with replacement are the samples. All schemes use the same replicates.
 """
 
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ from confide.studies.intervals.replicates import (
 )
 
 RIDGE = 1e-3
-"""c of the paper's mean objective; the ridge of the sum is 2cn."""
+"""The constant c of the paper's mean objective; the ridge of the sum is then 2cn."""
 LEVEL = 0.95
 CELL_VALUES = 3_000_000
 LOSSES: dict[str, Loss] = {"LR": Logistic(), "SVM": HuberizedHinge(1.0)}
@@ -48,11 +48,11 @@ LOSSES: dict[str, Loss] = {"LR": Logistic(), "SVM": HuberizedHinge(1.0)}
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """One row of the paper's tables, in one of our variants.
+    """One row of the paper's tables, in one of four variants.
 
-    ``variant`` is "published" or "tight" with the paper's split; "chosen" is tight from
-    the same total with a split of our choice, and "add-remove" the same for neighbours
-    that differ by a whole record.
+    "published" and "tight" have the paper's split of the budget. "chosen" is tight with
+    the same total budget and the library's own split, and "add-remove" is the same for
+    add-remove neighbours.
     """
 
     privacy: str
@@ -83,15 +83,16 @@ class Trial:
 
     @property
     def on_term(self) -> Noise | None:
-        """The noise on the linear term; None where noise comes afterwards."""
+        """The noise on the linear term; None if noise is added to the coefficients."""
         return self.plan.main.noise if self.scheme.method == "obj" else None
 
 
 def trial(cell: Cell, seed: int) -> list[Row]:
     """Run all schemes of a cell on the same replicates.
 
-    ``replicates`` of them get intervals. How much estimates vary is seen in as many as
-    ``variability`` says; the population follows from ``draw``, not from the seed.
+    Intervals are computed for ``replicates`` replicates, and the variability of estimates
+    from at least ``variability`` replicates, if it is not 0. The population depends on
+    ``draw``, not on the seed.
     """
     rng, entropy = generator(seed), Entropy.seeded(seed)
     population = draw_population(
@@ -170,7 +171,7 @@ def see(
     rng: Generator,
     watched: bool,
 ) -> None:
-    """Solve once for each kind of noise, for all schemes that use it."""
+    """Fit the replicates once per noise distribution, for all schemes that use it."""
     objective = group[0].plan.main.objective
     shape = (population.size, counts.shape[1])
     for noise in dict.fromkeys(one.on_term for one in group):
@@ -202,7 +203,7 @@ def _cover(
     entropy: Entropy,
     rng: Generator,
 ) -> None:
-    """Make the intervals of every replicate and see whether they hold the truth."""
+    """Compute the intervals of every replicate and whether they contain the truth."""
     objective = one.plan.main.objective
     added_to = "linear term" if one.on_term is not None else "coefficients"
     noise = one.plan.main.records(added_to)[0]
@@ -222,7 +223,7 @@ def _cover(
 
 
 def _row(one: Trial, cell: Cell, truth: Array, population: Population) -> Row:
-    """Summarise: means over coefficients, and the first coefficient by itself."""
+    """Summarise the results over all coefficients, and for the first one separately."""
     scheme = one.scheme
     found: dict[str, float] = {}
     if one.lengths:
@@ -253,7 +254,7 @@ def _row(one: Trial, cell: Cell, truth: Array, population: Population) -> Row:
 
 
 def _without_privacy(objective: Objective, population: Population, truth: Array) -> Array:
-    """Return the lengths of intervals without any noise."""
+    """Return the lengths of intervals without privacy noise."""
     counts = population.counts[:, None]
     (curvature,), (scatter,) = moment_sums(objective, population, counts, truth[:, None])
     inverse = np.linalg.inv(curvature + np.diag(objective.ridge))

@@ -1,8 +1,9 @@
-"""When to trust an interval: coverage in simulation, at default settings.
+"""When to trust an interval: simulated coverage at default settings.
 
-Two truths are held against the intervals: the minimiser of the regularised objective on
-the population, which they estimate, and the one without a ridge, which people may have in
-mind. The second is missed where the ridge shrinks by more than the interval is long.
+Coverage is computed for two targets: the minimiser of the regularised objective on the
+population, which the intervals are built for, and the minimiser without the ridge, which
+users may have in mind. Intervals miss the second if the ridge shrinks a coefficient by more
+than the length of its interval.
 """
 
 from typing import Any
@@ -26,9 +27,9 @@ EPSILONS = (0.3, 1.0, 3.0)
 DELTA = "1e-6"
 BATCH = 20
 PARTS, REPLICATES = 4, 100
-"""Simulated populations of a setting, and replicates of each."""
+"""Number of simulated populations per setting, and of replicates per population."""
 SIGNAL = 1.0
-"""Spread of the log-odds over the rows."""
+"""Standard deviation of the log-odds over the rows."""
 COLOURS = ("#b2182b", "#2166ac", "#1b7837")
 
 
@@ -82,7 +83,7 @@ def _run(cell: Cell, seed: int) -> list[Row]:
 
 
 def _simulated(rows: int, columns: int, rng: Generator) -> Population:
-    """Draw rows of length 1, with a constant, and labels of a logistic model."""
+    """Draw rows of length 1, with a constant, and labels from a logistic model."""
     drawn = rng.normal(size=(rows, columns))
     drawn /= np.linalg.norm(drawn, axis=1)[:, None]
     features = np.column_stack([drawn, np.full(rows, INTERCEPT_HEIGHT)])
@@ -141,8 +142,8 @@ def _panel(axes: Any, rows: pd.DataFrame) -> None:
         part = rows[rows["epsilon"] == epsilon].sort_values("rows")
         name = f"ε = {epsilon:g}"
         kind = {"color": colour, "lw": 1.2, "ms": 4}
-        shown = [("coverage", "-", "o", "of what is estimated")]
-        shown += [("coverage_without_ridge", ":", "x", "without the ridge")]
+        shown = [("coverage", "-", "o", "regularised minimiser")]
+        shown += [("coverage_without_ridge", ":", "x", "minimiser without the ridge")]
         for column, style, marker, words in shown:
             label = f"{name}, {words}"
             axes.plot(

@@ -6,7 +6,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class RiskOrder:
-    """A line of table 1: which theorem, and the powers of p and 1/n in its risk."""
+    """A row of table 1: theorem, noise, and the powers of p and 1/n in the excess risk."""
 
     theorem: str
     noise: str
@@ -23,7 +23,7 @@ TABLE1: Final = (
 
 @dataclass(frozen=True, slots=True)
 class RowsOrder:
-    """A line of table 2: n must outgrow s to a power times log p to a power."""
+    """A row of table 2: the powers of s and log p in the required number of rows."""
 
     algorithm: str
     support_power: float

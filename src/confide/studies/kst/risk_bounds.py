@@ -1,20 +1,21 @@
-"""Kifer, Smith and Thakurta: what objective perturbation costs in empirical risk.
+"""Bounds of Kifer, Smith and Thakurta on the empirical risk of objective perturbation.
 
-Rows and ridge are on the scale of a sum; what is bounded is J(θ private) − J(θ̂) with
-n·J(θ) = Σφ + r(θ), that is, the excess per record. ``budget`` is what the noise gets: the
-mechanism sets a small share of a fit's budget aside for the solver's error.
+The loss and the ridge are summed over records, not averaged. The bounds are on the excess
+risk per record, J(θ private) − J(θ̂) with n·J(θ) = Σφ + r(θ). ``budget`` is the budget of
+the noise alone: the mechanism reserves a small share of the total for the solver's error.
 
-Repaired, against the paper:
+Corrections to the paper:
 
-- Theorem 4 asks for Λ >= λ/(2ε); the noise of Algorithm 1 needs Λ >= 2λ/ε.
-- Lemma 3 has 2‖b‖²/Λ. Noise b moves a Λ-strongly convex minimum by ‖b‖²/(2Λ) at most.
-- Theorems 4 and 5 are about expectations, their proofs about probabilities "ignoring γ".
-  E‖b‖² is known, so the expectation follows directly, and without the factor log p.
-- The tail of the Gaussian (after Lemma 28) loses a factor 2 on its way; what is printed
-  in the end, ‖b‖² <= 2pσ²·log(1/γ), holds for γ <= ½.
-- Theorem 30 (a) is half of what Eq. 18 proves, and right; Eq. 19 has a private θ for θ̂;
-  Theorem 31 drops the constants of the radius. Monotone gradients along a segment give a
-  radius of (‖b‖ + Λ‖θ̂‖)/(Λ + η), without presuming that θ stays inside.
+- Theorem 4 requires Λ >= λ/(2ε), but the noise of Algorithm 1 needs Λ >= 2λ/ε.
+- Lemma 3 has 2‖b‖²/Λ. With a Λ-strongly convex objective, the noise b costs at most
+  ‖b‖²/(2Λ).
+- Theorems 4 and 5 state expectations, but their proofs bound probabilities "ignoring γ".
+  E‖b‖² is known, so the expectation follows directly, without the factor log p.
+- The proof of the Gaussian tail bound (after Lemma 28) loses a factor 2. The final bound,
+  ‖b‖² <= 2pσ²·log(1/γ), holds for γ <= ½.
+- Theorem 30 (a) is correct, and half of what Eq. 18 proves. Eq. 19 has a private θ in place
+  of θ̂. Theorem 31 omits the constants of the radius. Monotonicity of the gradient along a
+  segment gives the radius (‖b‖ + Λ‖θ̂‖)/(Λ + η), without the assumption that θ stays inside.
 - The bounds hold for every θ̂, but a ridge that is chosen from ‖θ̂‖ is not private:
   ``norm`` must be a public bound.
 """
@@ -33,16 +34,16 @@ from confide.studies.napp.bounds import noise_length
 def noise_square(
     objective: Objective, budget: Pure | Approx, failure: float | None = None
 ) -> float:
-    """Return E‖b‖² of Algorithm 1's noise, or what ‖b‖² rarely exceeds.
+    """Return E‖b‖² for the noise b of Algorithm 1, or a tail bound on ‖b‖².
 
     Parameters
     ----------
     objective : Objective
-        Its dimension p and the longest gradient of one record, ζ, count.
+        Its dimension p and its bound ζ on the gradient of one record are used.
     budget : Pure or Approx
         Pure means the Gamma density (spherical Laplace), Approx the Gaussian one.
     failure : float, optional
-        γ: the chance with which ‖b‖² may be larger; None for the expectation.
+        Probability γ that ‖b‖² is larger; None for the expectation.
     """
     if failure is not None:
         return noise_length(objective, budget, failure) ** 2
@@ -54,12 +55,12 @@ def noise_square(
 
 
 def least_ridge(objective: Objective, budget: Pure | Approx) -> float:
-    """Return 2λ/ε, without which Algorithm 1 is not private."""
+    """Return 2λ/ε, the smallest ridge for which Algorithm 1 is private."""
     return 2 * objective.smoothness / float(budget.epsilon)
 
 
 def balanced_ridge(objective: Objective, budget: Pure | Approx, norm: float) -> float:
-    """Return the Λ of Theorem 4: root of E‖b‖² over a public bound on ‖θ̂‖."""
+    """Return the Λ of Theorem 4, √E‖b‖² / ``norm``, but at least `least_ridge`."""
     _check_positive("norm", norm)
     balanced = math.sqrt(noise_square(objective, budget)) / norm
     return max(balanced, least_ridge(objective, budget))
@@ -82,17 +83,16 @@ def perturbed_risk(
     objective, budget
         As in `noise_square`.
     rows : int
-        n.
+        Number of records n.
     norm : float
         A public bound on ‖θ̂‖.
     ridge : float, optional
-        Λ; None for `balanced_ridge`, with which this is Theorem 4. Theorem 5 has
-        `least_ridge`.
+        Λ; None for `balanced_ridge`, as in Theorem 4. Theorem 5 uses `least_ridge`.
     curvature : float
-        η: how strongly convex Σφ + r is by itself, n times the average over records.
-        Theorem 4 has none. Where η holds only near θ̂, see `curved_radius`.
+        η: the strong convexity of Σφ + r without the ridge, which is n times that per
+        record. It is 0 in Theorem 4. If η holds only near θ̂, see `curved_radius`.
     failure : float, optional
-        γ; None bounds the expectation.
+        γ; None to bound the expectation.
     """
     _check_rows(rows)
     _check_positive("norm", norm)
@@ -112,7 +112,7 @@ def curved_radius(
     curvature: float,
     failure: float,
 ) -> float:
-    """Return how far around θ̂ the curvature must reach (Theorem 30), with chance 1 − γ."""
+    """Return the radius around θ̂ in which η must hold, at probability 1 − γ (Thm. 30)."""
     _check_positive("norm", norm)
     _check_positive("curvature", curvature)
     weight = _checked_ridge(objective, budget, norm, ridge)
@@ -129,14 +129,14 @@ def quadratic_risk(
     *,
     ridge: float,
 ) -> float:
-    """Return the expected excess risk itself: squared loss, no constraint, no penalty.
+    """Return the exact expected excess risk for squared loss without a constraint.
 
     Parameters
     ----------
     spectrum : array
         Eigenvalues of Σxxᵀ.
     coordinates : array
-        θ̂ in the basis of its eigenvectors.
+        θ̂ in the basis of the eigenvectors of Σxxᵀ.
     objective, budget, rows, ridge
         As in `perturbed_risk`.
     """
@@ -155,16 +155,16 @@ def rows_for_risk(
     ridge: float | None = None,
     curvature: float = 0.0,
 ) -> float:
-    """Return the rows from which on `perturbed_risk` is at most ``excess`` (Table 1).
+    """Return the number of rows for which `perturbed_risk` is ``excess`` (Table 1).
 
     Parameters
     ----------
     objective, budget, norm, ridge
         As in `perturbed_risk`.
     excess : float
-        The tolerated expected excess per record.
+        The tolerated expected excess risk per record.
     curvature : float
-        η/n: strong convexity per record.
+        η/n, the strong convexity per record.
     """
     _check_positive("excess", excess)
     _check_positive("norm", norm)
@@ -180,7 +180,7 @@ def rows_for_risk(
 
 
 def linear_regression(size: int) -> Objective:
-    """Return the setting of Table 1: rows and coefficients of length √p, |y| <= p.
+    """Return the objective of Table 1: rows and coefficients of length √p, |y| <= p.
 
     ζ = 2p^{3/2} and λ = p; with entries of size 1 the curvature per record is about 1.
     """

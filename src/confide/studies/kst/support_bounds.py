@@ -1,21 +1,24 @@
-"""Kifer, Smith and Thakurta: rows and blocks that finding a support takes.
+"""Bounds of Kifer, Smith and Thakurta on the rows and blocks needed to find a support.
 
-The setting is s of p columns, |y| <= s, the s largest entries of a row of length √s at
-most, |θⱼ| <= 1. ``epsilon`` is what the selection gets; the paper's algorithms give it
-half of the budget. Logarithms of C(p, s) stand where the paper has s·log p.
+The support has s of p columns, |y| <= s, the s largest entries of a row have length at most
+√s, and |θⱼ| <= 1. ``epsilon`` is the budget of the selection, which is half of the total in
+the paper's algorithms. log C(p, s) replaces the paper's s·log p.
 
-Repaired, against the paper:
+Corrections to the paper:
 
-- Section 3.2 samples by exp(−ε·q·α); Algorithm 4 has exp(−ε·q/(2α)), which is private.
-- Theorem 34 states an equality for an upper bound. The expectation in Theorem 6 needs no
-  tail: a choice of temperature T among N supports is at most T·log N above the best.
+- Section 3.2 samples with weights exp(−ε·q·α). Algorithm 4 has the private weights
+  exp(−ε·q/(2α)).
+- Theorem 34 states an upper bound as an equality. The expectation in Theorem 6 needs no
+  tail bound: the mean loss of a draw at temperature T among N supports exceeds the smallest
+  loss by at most T·log N.
 - The squared loss ½(y − ⟨x,θ⟩)² is at most 2s², not the 4s² of the proof of Theorem 7.
 - Theorem 7 prints s·log(1/δ) for the noise of the fit; ζ² = 4s³ makes it s⁴·log(1/δ).
-- The proof of Theorem 8 calls both sets of columns GOOD and has 4s once for 2s; s and
-  p − s columns make p/2 and not p in front of the exponential. Two noises must differ
-  by 1 for a failure, so the chance falls at twice the exponent (`vote_failure_exact`).
+- The proof of Theorem 8 calls both sets of columns GOOD and in one place has 4s for 2s.
+  With s and p − s columns the factor of the exponential is p/2, not p. A failure requires
+  two noises that differ by 1, so its probability has twice the exponent
+  (`vote_failure_exact`).
 - Theorem 44 divides by Δ + Ψ; a sum over n records is nΨ-strongly convex.
-- Blocks need not be √n many: k of them with m rows each need k·m rows (`vote_rows`).
+- The number of blocks need not be √n: k blocks of m rows need k·m rows (`vote_rows`).
 """
 
 import math
@@ -29,9 +32,9 @@ from confide.privacy import Approx
 from confide.studies.kst.risk_bounds import least_ridge, perturbed_risk
 
 FAR = 46.0
-"""In units of its scale: a Laplace draw beyond has a chance of 1e-20."""
+"""Multiple of its scale that a Laplace draw exceeds with probability 1e-20."""
 LONGEST = 700.0
-"""A gap, in the same units, that doubles have no chance small enough for."""
+"""Gap, in units of the scale, beyond which the failure probability underflows."""
 LOG_2 = math.log(2)
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(12)
 
@@ -44,7 +47,7 @@ def log_supports(columns: int, size: int) -> float:
 
 
 def largest_loss(size: int) -> float:
-    """Return 2s²: the most that ½(y − ⟨x,θ⟩)² can be in the paper's setting."""
+    """Return 2s², the maximum of ½(y − ⟨x,θ⟩)² in the paper's setting."""
     return 2.0 * size**2
 
 
@@ -58,7 +61,7 @@ def support_excess(
     failure: float | None = None,
     monotone: bool = False,
 ) -> float:
-    """Bound how much worse per record the sampled support is than the best (Theorem 6).
+    """Bound the excess loss per record of the sampled support over the best (Theorem 6).
 
     Parameters
     ----------
@@ -71,10 +74,10 @@ def support_excess(
     most : float
         α, the largest loss of a record.
     failure : float, optional
-        γ of Theorem 34; None bounds the expectation.
+        γ of Theorem 34; None to bound the expectation.
     monotone : bool
-        Whether supports are sampled by exp(−ε·q/α), which suffices where records are
-        added or removed because losses are not negative.
+        Whether supports are sampled with weights exp(−ε·q/α), which are private under
+        add-remove neighbours because losses are not negative.
     """
     if rows < 1:
         raise InvalidParameter("rows", "at least 1", rows)
@@ -96,22 +99,22 @@ def support_rows(
     monotone: bool = False,
     additive: bool = False,
 ) -> float:
-    """Return the rows with which sampling finds the best support (Table 2, Exp-mech).
+    """Return the number of rows with which sampling finds the best support (Table 2).
 
     Parameters
     ----------
     columns, size, epsilon, most, monotone
         As in `support_excess`.
     gap : float
-        How much worse per record every other support is; about ½ΨΦ² where the smallest
-        coefficient is Φ.
+        Excess loss per record of every other support; about ½ΨΦ² if Φ is the smallest
+        nonzero coefficient.
     failure : float
-        The chance of another support.
+        The probability of another support.
     additive : bool
-        Whether a support that misses j columns is worse by j·gap, as it is where columns
-        are uncorrelated. Few supports miss few columns, so s²·log p rows do: with
-        x = n·gap/T, the others weigh at most Σ C(s,j)·C(p−s,j)·e^{−jx}, which is at most
-        exp(s(p−s)e^{−x}) − 1.
+        Whether a support that misses j columns has the excess loss j·gap, as it does if
+        columns are uncorrelated. Few supports miss few columns, so s²·log p rows are
+        enough: with x = n·gap/T, the relative weight of all other supports is at most
+        Σ C(s,j)·C(p−s,j)·e^{−jx}, which is at most exp(s(p−s)e^{−x}) − 1.
     """
     _check_positive("gap", gap)
     _check_chance(failure)
@@ -122,13 +125,16 @@ def support_rows(
 
 
 def vote_failure(columns: int, size: int, epsilon: float, blocks: int) -> float:
-    """Bound the chance of a wrong support when all blocks are right (Theorem 8)."""
+    """Bound the probability of a wrong support if all blocks are right (Theorem 8)."""
     scale = _vote_scale(columns, size, epsilon, blocks)
     return min(1.0, columns / 2 * math.exp(-1 / (2 * scale)))
 
 
 def vote_failure_exact(columns: int, size: int, epsilon: float, blocks: int) -> float:
-    """Return that chance itself: a wrong column's noise exceeds 1 plus a right one's."""
+    """Return the exact probability of a wrong support if all blocks are right.
+
+    The noise of some wrong column must exceed that of some right column by 1.
+    """
     gap = 1 / _vote_scale(columns, size, epsilon, blocks)
     others = columns - size
     if others == 0 or gap > LONGEST:
@@ -137,7 +143,7 @@ def vote_failure_exact(columns: int, size: int, epsilon: float, blocks: int) -> 
 
 
 def vote_blocks(columns: int, size: int, epsilon: float, failure: float = 0.05) -> float:
-    """Return how many blocks Theorem 8 asks for."""
+    """Return the number of blocks that Theorem 8 requires."""
     _check_sizes(columns, size)
     _check_positive("epsilon", epsilon)
     _check_chance(failure)
@@ -147,11 +153,11 @@ def vote_blocks(columns: int, size: int, epsilon: float, failure: float = 0.05) 
 def lasso_rows(
     columns: int, size: int, *, spread: float, curvature: float, least: float
 ) -> float:
-    """Return the rows with which a block's lasso finds the support (Lemmas 41 and 42).
+    """Return the number of rows with which a block's lasso finds the support (Lemma 42).
 
-    ``spread`` is σ of the errors, ``curvature`` Ψ of the restricted strong convexity,
-    ``least`` Φ, the smallest coefficient that is not 0. The penalty on a block of m rows
-    is 4σ√(m·log p) in a sum.
+    ``spread`` is the standard deviation σ of the errors, ``curvature`` the constant Ψ of
+    restricted strong convexity, and ``least`` the smallest nonzero coefficient Φ. The
+    penalty on the summed loss of a block of m rows is 4σ√(m·log p).
     """
     _check_sizes(columns, size)
     for name, value in (("spread", spread), ("curvature", curvature), ("least", least)):
@@ -168,10 +174,11 @@ def vote_rows(
     failure: float = 0.05,
     square: bool = True,
 ) -> float:
-    """Return the rows that votes of blocks need (Theorem 9, Table 2, Samp-Agg).
+    """Return the number of rows that votes of blocks need (Theorem 9, Table 2).
 
-    ``block_rows`` is what one block needs, such as `lasso_rows`. With ``square`` there
-    are as many blocks as rows in a block, as published; otherwise as many as needed.
+    ``block_rows`` is the number of rows that one block needs, such as `lasso_rows`. With
+    ``square`` there are as many blocks as rows in a block, as published; otherwise there
+    are as many blocks as Theorem 8 requires.
     """
     _check_positive("block_rows", block_rows)
     blocks = vote_blocks(columns, size, epsilon, failure)
@@ -179,10 +186,10 @@ def vote_rows(
 
 
 def fit_on_support(size: int, budget: Approx, rows: int, *, curvature: float) -> float:
-    """Bound the excess risk of the fit on the right support, in expectation (Theorem 9).
+    """Bound the expected excess risk of the fit on the right support (Theorem 9).
 
-    ``budget`` is that of the fit; ``curvature`` is Ψ, per record. The ridge is 2s/ε.
-    Theorem 7 adds `support_excess` to it.
+    ``budget`` is the budget of the fit, and ``curvature`` is Ψ, per record. The ridge is
+    2s/ε. Theorem 7 adds `support_excess` to this bound.
     """
     _check_positive("curvature", curvature)
     objective = sparse_regression(size)
@@ -197,20 +204,20 @@ def fit_on_support(size: int, budget: Approx, rows: int, *, curvature: float) ->
 
 
 def sparse_regression(size: int) -> Objective:
-    """Return the fit of Algorithm 6: ζ = 2s^{3/2}, λ = s, every coefficient within 1."""
+    """Return the objective of Algorithm 6: ζ = 2s^{3/2}, λ = s, coefficients within ±1."""
     length = math.sqrt(size)
     return Objective(Squared(), size, length, constraint=Box(-1.0, 1.0), target_bound=size)
 
 
 def _chance_above(gap: float, others: int, size: int) -> float:
-    """Return the chance that the largest of some draws exceeds gap plus the least of s."""
+    """Return P(max of ``others`` Laplace draws > ``gap`` + min of ``size`` draws)."""
     edges = np.concatenate([np.arange(-FAR, 0.0), np.linspace(0, gap, math.ceil(gap) + 1)])
     edges = np.concatenate([edges, gap + np.arange(1, FAR)])
     half, middle = np.diff(edges) / 2, (edges[1:] + edges[:-1]) / 2
     places = middle[:, None] + half[:, None] * NODES
     log_below = np.where(places < 0, places - LOG_2, np.log1p(-np.exp(-np.abs(places)) / 2))
     top = math.log(others) + (others - 1) * log_below - np.abs(places) - LOG_2
-    over = gap - places  # by how much a right column's noise may be negative
+    over = gap - places  # failure if a right column's noise is below −over
     log_kept = np.where(over < 0, over - LOG_2, np.log1p(-np.exp(-np.abs(over)) / 2))
     missed = -np.expm1(size * log_kept)
     return min(1.0, float(half @ (np.exp(top) * missed @ WEIGHTS)))

@@ -1,8 +1,9 @@
-"""Table 1 of Kifer, Smith and Thakurta: what objective perturbation costs as p grows.
+"""Table 1 of Kifer, Smith and Thakurta: excess risk of objective perturbation as p grows.
 
-Their bounds on the excess risk of linear regression are p³/n with the Gamma density,
-p^2.5/n with the Gaussian one, and p²/n where the data are curved by themselves. Here they
-are held against simulation, with the constants of the paper's Algorithm 1.
+Their bounds on the excess risk of linear regression are of order p³/n with the Gamma
+density, p^2.5/n with the Gaussian one, and p²/n with the Gaussian one if the loss on the
+data is strongly convex. Here they are compared with simulations that use the constants of
+the paper's Algorithm 1.
 """
 
 import math
@@ -26,9 +27,9 @@ from confide.studies.kst.risk_bounds import (
 )
 
 SPREADS = {"even": 0.0, "uneven": 4.0}
-"""Designs, by how many powers of ten their columns' variances are apart."""
+"""Ratio of the largest to the smallest column variance of a design, as a power of ten."""
 ERROR = 0.5
-"""Standard deviation of the errors, in units of that of ⟨x,θ⟩."""
+"""Standard deviation of the errors, relative to that of ⟨x,θ⟩."""
 CHUNK = 2**15
 STEPS = 40
 
@@ -43,19 +44,20 @@ class Sums:
 
     @classmethod
     def of(cls, gram: Array, pull: Array) -> "Sums":
-        """Rotate sums into the basis of eigenvectors."""
+        """Decompose Σxxᵀ and rotate Σyx into the basis of its eigenvectors."""
         spectrum, basis = np.linalg.eigh(gram)
         return cls(spectrum, basis, basis.T @ pull)
 
     def fits(self, linear: Array, ridge: float, radius: float) -> Array:
         """Return the minimisers of Σ½(⟨x,θ⟩ − y)² + ⟨b,θ⟩ + ½Λ‖θ‖² within a ball.
 
-        A line for every line of ``linear``; both in the basis of eigenvectors.
+        Each row of ``linear`` is a vector b and gives one row of the result. Both are in
+        the basis of eigenvectors.
         """
         drawn = self.pull - linear
         weights = np.broadcast_to(self.spectrum + ridge, drawn.shape)
         more = np.zeros((len(drawn), 1))
-        for _ in range(STEPS):  # Newton's on 1/‖θ‖ − 1/radius, which is nearly straight
+        for _ in range(STEPS):  # Newton's method on 1/‖θ‖ − 1/radius, nearly linear
             theta = drawn / (weights + more)
             square = np.sum(theta**2, axis=1, keepdims=True)
             length = np.sqrt(square)
@@ -66,7 +68,7 @@ class Sums:
         return drawn / (weights + more)
 
     def excess(self, theta: Array, best: Array) -> Array:
-        """Return how much worse in Σ½(⟨x,θ⟩ − y)² every line is than ``best``."""
+        """Return the excess of Σ½(⟨x,θ⟩ − y)² over that of ``best``, for every row."""
         free = self.pull / self.spectrum
         loss = np.sum(self.spectrum * (theta - free) ** 2, axis=-1) / 2
         least = np.sum(self.spectrum * (best - free) ** 2, axis=-1) / 2
@@ -74,10 +76,10 @@ class Sums:
 
 
 def simulated(rows: int, size: int, design: str, rng: Generator) -> tuple[Array, Array]:
-    """Draw a table row by row and return its sums, Σxxᵀ and Σyx.
+    """Draw a table in chunks of rows and return its sums Σxxᵀ and Σyx.
 
-    Entries are plus or minus a number for every column, all coefficients plus or minus 1:
-    rows and coefficients have length √p. Targets are cut off at p.
+    The entries of a column are plus or minus a constant, and all coefficients are ±1, so
+    rows and coefficients have length √p. Targets are clipped to ±p.
     """
     heights = np.logspace(0, -SPREADS[design] / 2, size)
     heights *= math.sqrt(size / float(heights @ heights))
@@ -90,7 +92,7 @@ def simulated(rows: int, size: int, design: str, rng: Generator) -> tuple[Array,
         signs = bits.astype(np.float32) * 2 - 1
         target = signs @ (heights * truth).astype(np.float32)
         target = np.clip(target + spread * rng.normal(size=count), -size, size)
-        gram += signs.T @ signs  # whole numbers below 2²⁴, exact in single precision
+        gram += signs.T @ signs  # integers below 2²⁴, exact in single precision
         pull += signs.T.astype(np.float64) @ target
     return gram * np.outer(heights, heights), pull * heights
 
@@ -106,7 +108,7 @@ PURE, APPROX = Pure(1), Approx(1, "1e-6")
 COLOURS = ("#b2182b", "#2166ac", "#1b7837")
 KEYS = ["design", "rows", "columns"]
 PARTS, DRAWS = 5, 200
-"""Tables of a setting, and draws of noise for each."""
+"""Number of tables per setting, and of noise draws per table."""
 
 
 def _cells(quick: bool) -> list[Cell]:
@@ -126,7 +128,7 @@ def _cells(quick: bool) -> list[Cell]:
 
 
 def trial(cell: Cell, seed: int) -> list[Row]:
-    """Fit every method with fresh noise to a table; bounds beside the mean."""
+    """Fit a table by every method with many noise draws; return mean risks and bounds."""
     rng, entropy = generator(seed), Entropy.seeded(seed)
     rows, size, draws = int(cell["rows"]), int(cell["columns"]), int(cell["draws"])
     sums = Sums.of(*simulated(rows, size, str(cell["design"]), rng))
@@ -180,7 +182,7 @@ def _wide(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Excess risks, how many times larger the Gamma density's is, and how that grows."""
+    """Tabulate excess risks, the ratio of Gamma to Gaussian, and its slope in log p."""
     rows = _joined(rows)
     shown = _wide(rows)
     groups = shown.groupby(["design", "rows"], sort=False)
@@ -195,7 +197,7 @@ def _table(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def slope(part: pd.DataFrame, head: str) -> float:
-    """Return the slope of a line through log p and the log of a column."""
+    """Return the slope of a line fitted to the log of a column against log p."""
     found = np.polyfit(np.log(part["columns"]), np.log(part[head]), 1)
     return float(found[0])
 

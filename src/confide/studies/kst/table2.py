@@ -1,8 +1,9 @@
-"""Table 2 of Kifer, Smith and Thakurta: rows that finding the support takes, by s and p.
+"""Table 2 of Kifer, Smith and Thakurta: rows needed to find the support, by s and p.
 
-Exp-mech samples a support by its loss, s³·log p rows; Samp-Agg lets √n blocks of √n rows
-vote, s²·log²p rows. Here: the smallest n at which the published algorithms find the right
-support nine times in ten. Coefficients are ±½; the selection has ε = 1 for itself.
+Exp-mech samples a support by its loss and needs s³·log p rows. Samp-Agg lets √n blocks of
+√n rows vote and needs s²·log²p rows. This study searches for the smallest n at which the
+published algorithms find the right support with probability 0.9. Nonzero coefficients are
+±½, and the selection alone has ε = 1.
 """
 
 import math
@@ -26,11 +27,11 @@ from confide.studies.kst.table1 import COLOURS, SOURCE
 
 SWEEPS = 500
 NEAR = 1e-9
-"""Coordinates are settled when none moves by more, in units of the box."""
+"""Coordinate descent stops if no coordinate moves by more, in units of the box."""
 
 
 def all_supports(columns: int, size: int) -> AnyArray:
-    """Return every support, a line for each."""
+    """Return all supports, one per row."""
     return np.array(list(combinations(range(columns), size)), dtype=np.intp)
 
 
@@ -54,19 +55,19 @@ def least_losses(features: Array, target: Array, supports: AnyArray) -> Array:
 
 
 def chance_of_best(losses: Array, place: int, temperature: float) -> float:
-    """Return the chance with which the support at a place is drawn."""
+    """Return the probability that the support with index ``place`` is drawn."""
     weights = np.exp(-(losses - losses.min()) / temperature)
     return float(weights[place] / weights.sum())
 
 
 ERROR = 0.25
-"""σ, the standard deviation of the errors."""
+"""The standard deviation σ of the errors."""
 
 
 def draw_votes(
     rows: int, columns: int, size: int, rng: Generator, least: float = 1.0
 ) -> tuple[Array, Array, AnyArray]:
-    """Draw a table of ±1 and targets within ±s; return with them which columns count."""
+    """Draw a table of ±1 and targets within ±s; return them with the support."""
     support = np.sort(rng.permutation(columns)[:size])
     signs = np.where(rng.integers(2, size=size) > 0, least, -least)
     bits = rng.integers(0, 2, size=(rows, columns), dtype=np.int8)
@@ -76,7 +77,7 @@ def draw_votes(
 
 
 def ballot(features: Array, target: Array, size: int) -> AnyArray:
-    """Return the columns that a block's lasso ranks highest, none of them at 0."""
+    """Return the at most s columns with the largest nonzero lasso coefficients."""
     rows, columns = features.shape
     strength = 4 * ERROR * math.sqrt(math.log(columns) / rows)
     _, path, _ = lasso_path(features, target, alphas=[strength])
@@ -88,7 +89,7 @@ def ballot(features: Array, target: Array, size: int) -> AnyArray:
 def votes(
     features: Array, target: Array, size: int, blocks: int
 ) -> tuple[Array, list[AnyArray]]:
-    """Return the share of blocks that vote for every column, and the ballots."""
+    """Return the share of blocks that vote for each column, and the votes of each block."""
     parts = np.array_split(np.arange(len(target)), blocks)
     ballots = [ballot(features[part], target[part], size) for part in parts]
     counts = np.bincount(np.concatenate(ballots), minlength=features.shape[1])
@@ -96,7 +97,7 @@ def votes(
 
 
 def winners(shares: Array, size: int, scale: float, draws: int, rng: Generator) -> AnyArray:
-    """Return the s columns that lead once Laplace noise is added, so many times."""
+    """Return the s columns with the most votes after Laplace noise, one row per draw."""
     noise = rng.laplace(scale=scale, size=(draws, len(shares)))
     lead = np.argpartition(-(shares + noise), size - 1, axis=1)[:, :size]
     return np.sort(lead, axis=1)
@@ -104,11 +105,11 @@ def winners(shares: Array, size: int, scale: float, draws: int, rng: Generator) 
 
 EPSILON = 1.0
 LEAST = 0.5
-"""Every coefficient that is not 0, but for its sign."""
+"""Absolute value of the nonzero coefficients."""
 WANTED = 0.9
 HALVINGS = 7
 WIDEST = 64.0
-"""The search starts this many times below twice the bound, where it ends."""
+"""Ratio of the ends of the search range, whose upper end is twice the bound."""
 WIDTHS = (10, 20, 40, 80, 160)
 GRID: dict[str, dict[int, tuple[int, ...]]] = {
     "exponential": {1: WIDTHS[:4], 2: WIDTHS[:4], 3: WIDTHS[:3], 4: WIDTHS[:2]},
@@ -117,7 +118,7 @@ GRID: dict[str, dict[int, tuple[int, ...]]] = {
 
 
 PARTS, TABLES = 3, 30
-"""Searches for a setting, and tables by which each judges a number of rows."""
+"""Number of searches per setting, and of tables drawn for each number of rows tried."""
 
 
 def _cells(quick: bool) -> list[Cell]:
@@ -138,7 +139,7 @@ def _cells(quick: bool) -> list[Cell]:
 
 
 def trial(cell: Cell, seed: int) -> list[Row]:
-    """Halve the range of n, on a logarithmic scale, around the wanted chance."""
+    """Search for n by bisection on a logarithmic scale."""
     name, size, columns = str(cell["algorithm"]), int(cell["size"]), int(cell["columns"])
     chance = by_sampling if name == "exponential" else by_votes
     bound = rows_by_theorem(name, columns, size)
@@ -157,9 +158,10 @@ def trial(cell: Cell, seed: int) -> list[Row]:
 
 
 def rows_by_theorem(name: str, columns: int, size: int) -> float:
-    """Return the rows that the theorems ask for; no more for a block than the votes need.
+    """Return the number of rows that the theorems require, leaving out a block's lasso.
 
-    A support that misses a column loses ½Φ² per record, as columns are uncorrelated.
+    A support that misses a column has the excess loss ½Φ² per record, since columns are
+    uncorrelated.
     """
     failure = 1 - WANTED
     if name == "exponential":
@@ -169,7 +171,7 @@ def rows_by_theorem(name: str, columns: int, size: int) -> float:
 
 
 def rows_by_law(name: str, columns: int, size: int) -> float:
-    """Return what sharper laws give: supports that miss j columns, exact noisy votes."""
+    """Return the number of rows that sharper bounds than the theorems require."""
     failure = 1 - WANTED
     if name == "exponential":
         gap, most = LEAST**2 / 2, largest_loss(size)
@@ -183,7 +185,7 @@ def rows_by_law(name: str, columns: int, size: int) -> float:
 
 
 def by_sampling(rows: int, columns: int, size: int, rng: Generator) -> float:
-    """Return the chance that Exp-mech draws the right support of one table."""
+    """Return the probability that Exp-mech draws the right support of one random table."""
     features, target, support = draw_votes(rows, columns, size, rng, LEAST)
     supports = all_supports(columns, size)
     losses = least_losses(features, target, supports)
@@ -192,7 +194,7 @@ def by_sampling(rows: int, columns: int, size: int, rng: Generator) -> float:
 
 
 def by_votes(rows: int, columns: int, size: int, rng: Generator) -> float:
-    """Return how often Samp-Agg elects the right support of one table."""
+    """Return how often Samp-Agg selects the right support of one random table."""
     blocks = math.isqrt(rows)
     features, target, support = draw_votes(rows, columns, size, rng, LEAST)
     shares, _ = votes(features, target, size, blocks)
@@ -201,7 +203,7 @@ def by_votes(rows: int, columns: int, size: int, rng: Generator) -> float:
 
 
 def _joined(rows: pd.DataFrame) -> pd.DataFrame:
-    """Take geometric means over the searches of every setting."""
+    """Average over the searches of every setting, by geometric means."""
     values = ["needed", "sharp", "bound"]
     logs = rows.assign(**{name: np.log(rows[name]) for name in values})
     means = logs.groupby(["algorithm", "size", "columns"], sort=False)[values].mean()
@@ -209,7 +211,7 @@ def _joined(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows needed in simulation and by theorem, and how both grow with s and log p."""
+    """Tabulate rows needed in simulation and by theorem, with slopes in s and log p."""
     shown = _joined(rows)
     shown["needed / sharp"] = shown["needed"] / shown["sharp"]
     shown["needed / bound"] = shown["needed"] / shown["bound"]
@@ -220,7 +222,7 @@ def _table(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _slopes(shown: pd.DataFrame, head: str, by: str, other: str) -> pd.Series:
-    """Return the slope from the value before, in log s or in log log p."""
+    """Return the slope from the previous setting, against log s or log log p."""
     place = np.log(shown[by]) if by == "size" else np.log(np.log(shown[by]))
     logs = pd.DataFrame({"at": place, "value": np.log(shown[head])})
     groups = logs.groupby([shown["algorithm"], shown[other]])
@@ -246,19 +248,19 @@ def _figure(rows: pd.DataFrame) -> Any:
         sizes = sorted(here["size"].unique())
         axes.set_xticks(sizes, [str(size) for size in sizes])
         axes.set_xticks([], minor=True)
-        axes.set_xlabel("columns that count, s")
+        axes.set_xlabel("relevant columns, s")
         axes.grid(visible=True, alpha=0.3)
         axes.legend(fontsize=8)
         words = "Exp-mech" if name == "exponential" else "Samp-Agg"
-        axes.set_title(f"{words} (lines: sharper law, dotted: theorem)", fontsize=10)
-    figure.axes[0].set_ylabel("rows for the right support, 9 times in 10")
+        axes.set_title(f"{words} (lines: sharper bound, dotted: theorem)", fontsize=10)
+    figure.axes[0].set_ylabel("rows for the right support in 9 of 10 runs")
     return figure
 
 
 register(
     Study(
         name="kst-table2",
-        title="Rows that finding the support takes, by sampling and by votes",
+        title="Rows needed to find the support, by sampling and by votes",
         source=f"{SOURCE}, Table 2",
         cells=_cells,
         run=trial,

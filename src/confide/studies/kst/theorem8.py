@@ -1,7 +1,7 @@
-"""Theorem 8 of Kifer, Smith and Thakurta: how often noisy votes elect wrong columns.
+"""Theorem 8 of Kifer, Smith and Thakurta: how often noisy votes select wrong columns.
 
-The theorem presumes that every block finds the right columns. Blocks here have ample rows,
-so that they do, or scarce ones, so that they often do not: then the theorem says nothing.
+The theorem assumes that every block finds the right columns. Here, blocks have ample rows,
+so that they do, or scarce rows, so that they often do not and the theorem does not apply.
 """
 
 from typing import Any
@@ -17,12 +17,12 @@ from confide.studies.kst.table2 import draw_votes, votes, winners
 
 COLUMNS = 50
 ROWS_PER_COLUMN = {"ample": 20, "scarce": 5}
-"""Rows of a block for every column that counts."""
+"""Rows of a block per relevant column."""
 SIZES = (2, 4, 8)
 BLOCKS = (10, 20, 40, 80, 160, 320)
 EPSILONS = (0.5, 1.0, 2.0)
 PARTS, TABLES, RUNS = 5, 8, 400
-"""Parts of a setting; tables of a part, and draws of noise for all of these."""
+"""Number of parts per setting, tables per part, and noise draws per part."""
 
 
 def _cells(quick: bool) -> list[Cell]:
@@ -43,7 +43,7 @@ def _cells(quick: bool) -> list[Cell]:
 
 
 def trial(cell: Cell, seed: int) -> list[Row]:
-    """Let blocks of several tables vote, and add fresh noise to every count many times."""
+    """Let the blocks of several tables vote, and draw noise for the votes many times."""
     rng = generator(seed)
     size, blocks, tables = int(cell["size"]), int(cell["blocks"]), int(cell["tables"])
     rows = blocks * size * ROWS_PER_COLUMN[str(cell["blocks_have"])]
@@ -79,7 +79,7 @@ def _mean(values: Any) -> float | None:
 
 
 def _joined(rows: pd.DataFrame) -> pd.DataFrame:
-    """Average over parts; tables whose blocks agree count alike in all of them."""
+    """Average over parts, weighting ``failed_agreed`` by the tables whose blocks agree."""
     keys = ["blocks_have", "size", "epsilon", "blocks"]
     failed = pd.to_numeric(rows["failed_agreed"]).fillna(0.0) * rows["agreed"]
     groups = rows.assign(failed_agreed=failed).groupby(keys, sort=False)
@@ -88,7 +88,7 @@ def _joined(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Observed chances of a wrong column beside the exact one and the bound."""
+    """Tabulate observed and exact probabilities of a wrong column, and the bound."""
     rows = _joined(rows)
     keys = ["blocks_have", "size", "epsilon", "blocks"]
     shown = rows[[*keys, "right_blocks", "agreed", "failed", "failed_agreed"]].copy()
@@ -115,9 +115,9 @@ def _figure(rows: pd.DataFrame) -> Any:
             _panel(axes, here)
             per_block = size * ROWS_PER_COLUMN[name]
             share = float(here["right_blocks"].mean())
-            title = f"s = {size}, {per_block} rows a block: {share:.1%} of blocks right"
+            title = f"s = {size}, {per_block} rows per block: {share:.1%} of blocks right"
             axes.set_title(title, fontsize=9)
-        line[0].set_ylabel("chance of a wrong support")
+        line[0].set_ylabel("probability of a wrong support")
     for axes in grid[-1]:
         axes.set_xlabel("blocks k")
     handles, labels = grid[0][0].get_legend_handles_labels()
@@ -147,7 +147,7 @@ def _panel(axes: Any, rows: pd.DataFrame) -> None:
 register(
     Study(
         name="kst-theorem8",
-        title="Chance that noisy votes of blocks elect a wrong column, and its bound",
+        title="Probability that noisy votes of blocks select a wrong column, and a bound",
         source=f"{SOURCE}, Theorem 8",
         cells=_cells,
         run=trial,

@@ -1,1 +1,1 @@
-"""NAPP-ERM."""
+"""Studies of NAPP-ERM, empirical risk minimisation with augmented rows."""

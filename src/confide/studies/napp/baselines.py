@@ -1,4 +1,4 @@
-"""Baselines of the NAPP studies: the lasso without privacy, and sound private ones."""
+"""Baselines of the NAPP studies: the lasso without privacy, and two private methods."""
 
 from dataclasses import replace
 from functools import lru_cache
@@ -20,11 +20,11 @@ from confide.solvers import minimise
 
 LOOKS = AdaptiveObjectivePerturbation()
 HARDLY_ANY = 1e-4
-"""The ridge of the lasso: a solver's certificate needs one."""
+"""A tiny ridge for the lasso, since the solver's certificate requires one."""
 
 
 def lasso(objective: Objective, rows: Rows, strength: float) -> Array:
-    """Minimise Σφ + 2Λ‖θ‖₁ without privacy: what NAPP's iterations converge to."""
+    """Minimise Σφ + 2Λ‖θ‖₁ without privacy, the lasso that NAPP's weights Λ/|θ| imply."""
     penalised = replace(objective, l2=HARDLY_ANY, penalty=L1(2 * strength))
     found = minimise(penalised, rows, np.zeros(objective.dimension), 1e-3).theta
     return np.where(np.abs(found) <= 1e-8, 0.0, found)
@@ -33,7 +33,7 @@ def lasso(objective: Objective, rows: Rows, strength: float) -> Array:
 def two_looks(
     objective: Objective, budget: Budget, rows: Rows, strength: float, entropy: Entropy
 ) -> Array:
-    """Return private coefficients by two looks, 2Λ being the weight of an average one."""
+    """Return private coefficients from two fits, with 2Λ as the average l1 weight."""
     plan = _calibrated_adaptive(objective, budget)
     penalised = replace(plan.objective, penalty=L1(2 * strength))
     release = replace(plan, objective=penalised).release([rows], entropy)
@@ -41,14 +41,14 @@ def two_looks(
 
 
 def two_looks_retrieved(objective: Objective, budget: Budget) -> float:
-    """Return how much of the half reserved for the log-determinant the noise could use."""
+    """Return the share of ε/2, reserved for the log-determinant, that noise could use."""
     plan = _calibrated_adaptive(objective, budget)
     return plan.retrieved(plan.noise)
 
 
 @lru_cache(maxsize=64)
 def _calibrated_adaptive(objective: Objective, budget: Budget) -> AdaptiveCalibration:
-    """Calibrate once: the weight of an l1 penalty changes neither noise nor ridge."""
+    """Calibrate once for all Λ, since the l1 weight changes neither noise nor ridge."""
     return LOOKS.calibrate(
         replace(objective, penalty=L1(1.0)), budget, Neighbours.ADD_REMOVE
     )
@@ -60,7 +60,7 @@ MECHANISM = ObjectivePerturbation()
 def sound(
     objective: Objective, budget: Budget, rows: Rows, strength: float, entropy: Entropy
 ) -> Array:
-    """Return private coefficients for the published Λ, that is under 2Λ‖θ‖₁."""
+    """Return private coefficients from one fit with the penalty 2Λ‖θ‖₁."""
     plan = _calibrated(objective, budget)
     penalised = replace(plan.objective, penalty=L1(2 * strength))
     release = replace(plan, objective=penalised).release([rows], entropy)
@@ -68,9 +68,9 @@ def sound(
 
 
 def sound_retrieved(objective: Objective, budget: Budget) -> float:
-    """Return how much of the half reserved for the log-determinant the noise could use.
+    """Return the share of ε/2, reserved for the log-determinant, that noise could use.
 
-    A public number: 1 if the determinant costs nothing, 0 if it costs half of ε or more.
+    The share is public: 1 if the determinant costs nothing, 0 if it costs ε/2 or more.
     """
     plan = _calibrated(objective, budget)
     main = budget.share(1 - MECHANISM.precision_share)
@@ -87,7 +87,7 @@ def sound_retrieved(objective: Objective, budget: Budget) -> float:
 
 @lru_cache(maxsize=64)
 def _calibrated(objective: Objective, budget: Budget) -> Calibration:
-    """Calibrate once: the weight of an l1 penalty changes neither noise nor ridge."""
+    """Calibrate once for all Λ, since the l1 weight changes neither noise nor ridge."""
     return MECHANISM.calibrate(
         replace(objective, penalty=L1(1.0)), budget, Neighbours.ADD_REMOVE
     )

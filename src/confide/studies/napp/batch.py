@@ -1,8 +1,8 @@
 """NAPP's iterations for many fits to the same rows at once.
 
-`mechanisms.Napp` makes one fit. A study makes some ninety to every simulated table: seven
-variants times a grid of Λ. They share the rows, so margins and gradients of all of them
-are products of two matrices, and a fit that has converged is left out.
+`mechanisms.published.Napp` makes one fit. A study makes dozens to every simulated table,
+one per variant and Λ. All fits share the rows, so their margins and gradients are products
+of two matrices. Fits that have converged are dropped.
 """
 
 from dataclasses import dataclass, replace
@@ -19,21 +19,26 @@ from confide.objectives import Loss
 LASSO = NappTarget("lasso", 1.0)
 ITERATIONS = 80
 REST = 1e-9
-"""A fit rests when two reweightings move no coefficient by more, relatively."""
+"""A fit has converged if no coefficient changes by more in two steps, relatively."""
 GONE = 1e-10
-"""A coefficient below it that still shrinks rests, too."""
+"""Coefficients below this value that still shrink are treated as converged."""
 TOLERANCE = 1e-7
 STALE, STALE_IF_WIDE = 0.01, 0.5
-"""A Hessian is too old when a step shortens the next one by less; wide ones are dear."""
+"""A Hessian is outdated if a step is longer than this multiple of the step before.
+
+The second value is for many columns, for which Hessians are expensive.
+"""
 MOST_STEPS = 500
 FEW_COLUMNS = 32
 
 
 @dataclass(frozen=True, slots=True)
 class Fits:
-    """Lassos by NAPP, one line each: Λ, Λ₀, MOOR or not, ⟨b,|θ|⟩ or ⟨b,θ⟩, and b.
+    """A batch of lasso fits by NAPP; every array has one entry or row per fit.
 
-    ``least`` is a recycled floor, as in `Weighting`.
+    ``strength`` is Λ, ``floor`` is Λ₀, ``moor`` tells whether MOOR is used, ``folded``
+    whether the linear term is ⟨b,|θ|⟩ rather than ⟨b,θ⟩, and ``linear`` is b. ``least`` is
+    a lower bound on the weights after recycling, as in `Weighting`.
     """
 
     strength: Array
@@ -47,7 +52,7 @@ class Fits:
     def of(
         cls, strengths: Array, floor: float, linear: Array, *, moor: bool, folded: bool
     ) -> "Fits":
-        """Return one variant over a grid of Λ, under the same noise."""
+        """Return the fits of one variant over a grid of Λ, with the same noise."""
         count = len(strengths)
         return cls(
             np.asarray(strengths, dtype=np.float64),
@@ -62,15 +67,15 @@ class Fits:
         return len(self.strength)
 
     def take(self, chosen: AnyArray) -> "Fits":
-        """Return some of the fits."""
+        """Return the selected fits."""
         return Fits(*(getattr(self, name)[chosen] for name in FIELDS))
 
     def first(self) -> Array:
-        """Return the weights before there is an iterate."""
+        """Return the initial weights."""
         return self._over(np.full(self.linear.shape, LASSO.first()))
 
     def after(self, theta: Array) -> Array:
-        """Return the weights that follow an iterate."""
+        """Return the weights computed from an iterate."""
         return self._over(self.strength[:, None] * LASSO.at(theta))
 
     def _over(self, weight: Array) -> Array:
@@ -83,12 +88,12 @@ FIELDS = ("strength", "floor", "moor", "folded", "linear", "least")
 
 
 def together(parts: list[Fits]) -> Fits:
-    """Return all fits as one batch."""
+    """Join several batches of fits into one."""
     return Fits(*(np.concatenate([getattr(p, name) for p in parts]) for name in FIELDS))
 
 
 class BatchTable:
-    """Rows and their loss, with a Hessian kept for every fit until it gets too old."""
+    """Rows and loss of a table; every fit reuses its Hessian until it is outdated."""
 
     def __init__(self, loss: Loss, features: Array, target: Array) -> None:
         self._loss, self._x, self._y = loss, np.ascontiguousarray(features), target
@@ -102,10 +107,11 @@ class BatchTable:
             self._products = self._x[:, self._upper[0]] * self._x[:, self._upper[1]]
 
     def follow(self, fits: Fits, iterations: int = ITERATIONS) -> NappPath:
-        """Iterate all fits; the arrays of the path have one line for each.
+        """Iterate all fits; the arrays of the returned path have one row per fit.
 
-        Under ⟨b,|θ|⟩ signs may flip for good, so every other problem is alike: it starts
-        from the iterate before the last, with a Hessian of its own.
+        Under ⟨b,|θ|⟩ signs may alternate for ever, so that each problem resembles the one
+        two iterations earlier. It then starts from the iterate before the last, and odd and
+        even iterations keep separate Hessians.
         """
         count, size = fits.linear.shape
         theta, before = np.zeros((count, size)), np.zeros((count, size))
@@ -132,7 +138,7 @@ class BatchTable:
         return NappPath(theta, before, weights, iterations)
 
     def recycle(self, fits: Fits, shares: Shares, path: NappPath) -> tuple[NappPath, Array]:
-        """Run one round of Algorithm 2 after a path; return the new one and Δε."""
+        """Run one round of Algorithm 2 after a path; return the new path and Δε."""
         found = retrieved(fits, shares, path)
         again = np.flatnonzero(found > NOTHING * shares.curvature)
         if not again.size:
@@ -166,8 +172,8 @@ class BatchTable:
     ) -> Array:
         """Minimise Σφ + ⟨b,θ⟩ + Σ wⱼθⱼ² for every fit by Newton's method.
 
-        As in `napp_path.ExactStep`: a Hessian of the losses serves until a step gains
-        less than it should, and steps are halved while they overshoot.
+        The Hessian of the losses is reused until the steps no longer shrink fast enough,
+        and steps are halved while they overshoot.
         """
         theta, double = start.copy(), 2 * weights
         todo = np.arange(len(which))
@@ -203,7 +209,7 @@ class BatchTable:
                 )
             theta[todo] += move
             shortened = np.zeros(len(todo), dtype=bool)
-        raise NotSolved("a reweighted ridge problem of the study was not solved")
+        raise NotSolved("a reweighted ridge problem of the study could not be solved")
 
     def _gradient(
         self, theta: Array, double: Array, pull: Array
@@ -213,7 +219,7 @@ class BatchTable:
         return slope @ self._x + pull + double * theta, margin, slope
 
     def _grams(self, margin: Array, slope: Array) -> Array:
-        """Return the Hessian of the losses for every line of margins."""
+        """Return the Hessian of the losses for every row of margins."""
         curvature = self._loss.curvature_from_slope(slope, margin, self._y)
         if self._products is None:
             return np.stack([(self._t * one) @ self._x for one in curvature])
@@ -227,20 +233,20 @@ class BatchTable:
 
 
 def retrieved(fits: Fits, shares: Shares, path: NappPath) -> Array:
-    """Return Δε of every fit after a path, by the repaired Eq. 13."""
+    """Return Δε of every fit after a path, by the corrected Eq. 13."""
     pairs = zip(fits.floor, path.weights, strict=True)
     return np.array([retrievable(shares.curvature, floor, line) for floor, line in pairs])
 
 
 def _at_rest(theta: Array, two_ago: Array) -> AnyArray:
-    """Say which fits repeat themselves, every time or (under ⟨b,|θ|⟩) every other time."""
+    """Return which fits have converged, or (under ⟨b,|θ|⟩) alternate with period two."""
     size, earlier = np.abs(theta), np.abs(two_ago)
     settled = np.abs(theta - two_ago) <= REST * size
     return np.asarray((settled | ((size <= GONE) & (size <= earlier))).all(axis=1))
 
 
 def _newton(grams: Array, weights: Array, right: Array) -> Array:
-    """Solve (gram + 2·diag w)·u = right, scaled so that huge weights do no harm."""
+    """Solve (gram + 2·diag w)·u = right, scaled to be stable for very large weights."""
     scale = np.sqrt(0.5 / weights)
     matrix = grams * (scale[:, :, None] * scale[:, None, :])
     diagonal = np.arange(scale.shape[1])

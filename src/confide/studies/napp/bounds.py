@@ -1,12 +1,12 @@
 """NAPP-ERM's bounds: excess risk (Theorem 8) and sample complexity (Theorem 10).
 
-On the scale of a sum: n·J(θ) = Σφ + R(θ), and iteration t replaces R by R⁽ᵗ⁾ = Σ wⱼθⱼ².
-Everything rests on Lemma 7: with smallest weight w₁ the objective is 2w₁-strongly convex,
-so noise b moves its minimum by at most ‖b‖²/(2w₁).
+The objective is a sum over records: n·J(θ) = Σφ + R(θ), and iteration t replaces R by
+R⁽ᵗ⁾ = Σ wⱼθⱼ². Both bounds follow from Lemma 7: with smallest weight w₁ the objective is
+2w₁-strongly convex, so the noise b costs at most ‖b‖²/(2w₁).
 
-Slips repaired: the factor ‖b‖² multiplies the first term of Eq. 18 and 19 only, as in
-Lemma 7; the statements hold with probability 1 − π, not in expectation; the Gamma law of
-‖b‖ has shape p.
+Corrections to the paper: the factor ‖b‖² multiplies only the first term of Eq. 18 and 19,
+as in Lemma 7. The statements hold with probability 1 − π, not in expectation. The Gamma
+distribution of ‖b‖ has shape p.
 """
 
 import math
@@ -19,18 +19,18 @@ from confide.privacy import Approx, Pure
 def noise_length(
     objective: Objective, budget: Pure | Approx, failure: float, share: float = 0.5
 ) -> float:
-    """Return a length that NAPP's noise exceeds with probability at most ``failure``.
+    """Return a bound on ‖b‖ for NAPP's noise b, which fails with probability ``failure``.
 
     Parameters
     ----------
     objective : Objective
-        Its dimension and the longest gradient of one record count.
+        Its dimension and its bound on the gradient of one record are used.
     budget : Pure or Approx
-        The whole budget.
+        The total budget.
     failure : float
-        π, below one half.
+        Probability π, below one half.
     share : float
-        r, what the noise gets of ε.
+        Share r of ε that the noise gets.
     """
     _check_chance("failure", failure)
     part = share * float(budget.epsilon)
@@ -58,11 +58,11 @@ def excess_risk(
     objective, budget, failure, share
         As in `noise_length`.
     rows : int
-        n.
+        Number of records n.
     least_weight : float
         w₁, the smallest weight of the iteration; at least Λ₀.
     gap : float
-        R⁽ᵗ⁾(θ̂) − R(θ̂): what is penalised beyond the target. The theorem needs R⁽ᵗ⁾ >= R
+        R⁽ᵗ⁾(θ̂) − R(θ̂), the penalty in excess of the target. The theorem needs R⁽ᵗ⁾ >= R
         at the private estimate, which holds at the fixed point.
     """
     _check_size(rows, least_weight)
@@ -81,7 +81,7 @@ def sample_complexity(
     failure: tuple[float, float] = (0.025, 0.025),
     share: float = 0.5,
 ) -> float:
-    """Return how many rows bring the expected risk within ``excess`` (Theorem 10).
+    """Return the number of rows for an expected excess risk of ``excess`` (Theorem 10).
 
     Parameters
     ----------
@@ -90,19 +90,19 @@ def sample_complexity(
     excess : float
         ϱ, the tolerated L(θ private) − L(θ⁰) per record.
     least_weight : float
-        w₁.
+        w₁, the smallest weight.
     penalty : float
-        R⁽ᵗ⁾(θ⁰).
+        R⁽ᵗ⁾(θ⁰), the penalty at θ⁰.
     constant : float
-        C′ of Lemma 9, which the paper leaves open.
+        C′ of Lemma 9, which the paper does not specify.
     failure : (float, float)
-        π for the noise and π′ for the sample.
+        Probabilities π for the noise and π′ for the sample.
 
     Returns
     -------
     float
-        The bound; infinite where ϱ is below C′·log(1/π′)/(4w₁), because on the scale of
-        a sum that term does not shrink with n unless the weights grow.
+        The bound; infinite if ϱ is below C′·log(1/π′)/(4w₁), because with summed losses
+        that term does not shrink with n unless the weights grow.
     """
     _check_size(1, least_weight)
     _check_chance("failure", failure[1])

@@ -1,9 +1,10 @@
-"""Figure 1 of the NAPP paper: the penalty that is realised, and its strong convexity.
+"""Figure 1 of the NAPP paper: the realised penalty and its strong convexity.
 
-The paper draws what one reweighting realises at its own centre, wθ² with w the larger of
-R(θ)/θ² and Λ₀, and counts 2w as its modulus. Iterated to rest the penalty is r with
-r′ = 2wθ, whose modulus is r″: 0 where the lasso decides. Without MOOR, where w is a sum,
-2Λ₀ is left for convex targets. Nothing is sampled.
+The paper shows the penalty that one reweighting realises at its own centre, wθ² with w the
+larger of R(θ)/θ² and Λ₀, and assumes the modulus 2w. At the fixed point of the iterations
+the penalty is r with r′ = 2wθ. Its modulus is r″, which is 0 where the lasso determines w.
+Without MOOR, w is the sum of both, and the modulus is at least 2Λ₀ for convex targets. The
+study is deterministic.
 """
 
 from typing import Any, Final
@@ -28,8 +29,8 @@ SHOWN: Final = 40
 LINES: Final = {
     "target": ("target", {"color": "black", "ls": ":"}),
     "one iteration": ("one iteration", {"color": "#b2182b"}),
-    "fixed point": ("at rest", {"color": "#2166ac", "ls": "--"}),
-    "without MOOR": ("without MOOR (modulus at rest)", {"color": "#e08214"}),
+    "fixed point": ("fixed point", {"color": "#2166ac", "ls": "--"}),
+    "without MOOR": ("without MOOR (modulus at the fixed point)", {"color": "#e08214"}),
 }
 
 
@@ -38,7 +39,7 @@ def _cells(quick: bool) -> list[Cell]:
 
 
 def trial(cell: Cell, seed: int) -> list[Row]:
-    """Return penalties and moduli over θ > 0, Λ = Λ₀ = 1; all of them are even."""
+    """Return penalties and moduli at Λ = Λ₀ = 1 for θ > 0; all are even functions."""
     del seed
     target = TARGETS[str(cell["target"])]
     theta = np.linspace(1e-4, 2.0, FINE + 1)
@@ -64,7 +65,7 @@ def trial(cell: Cell, seed: int) -> list[Row]:
 
 
 def _table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Show five places of every target."""
+    """Tabulate the results of every target at five values of θ."""
     wanted = rows.groupby("target", sort=False).cumcount().add(1).mod(SHOWN // 5).eq(0)
     return rows[wanted].rename(columns={"theta": "θ"}).reset_index(drop=True).round(3)
 
@@ -86,7 +87,7 @@ def _figure(rows: pd.DataFrame) -> Any:
             axes.grid(visible=True, alpha=0.3)
         grid[1][place].set_ylim(-4, 12)
     legend(figure, 2)
-    figure.suptitle("What NAPP realises with MOOR, Λ = Λ₀ = 1", fontsize=11)
+    figure.suptitle("Penalties realised by NAPP and their moduli, Λ = Λ₀ = 1", fontsize=11)
     return figure
 
 

@@ -1,7 +1,7 @@
-"""Figure 3 of the NAPP paper: how far its iterations without noise end from the lasso.
+"""Figure 3 of the NAPP paper: distance of its noise-free iterations from the lasso.
 
-Λ₀ is what the paper prescribes at four ε: the largest curvature of a record over ε. The
-lasso is that of the penalty 2Λ‖θ‖₁, which a weight Λ/|θ| amounts to.
+Λ₀ is the value that the paper prescribes at four ε, the largest curvature of a record
+divided by ε. The lasso has the penalty 2Λ‖θ‖₁, to which a weight Λ/|θ| is equivalent.
 """
 
 from typing import Any
@@ -31,7 +31,7 @@ def _cells(quick: bool) -> list[Cell]:
 
 
 def trial(cell: Cell, seed: int) -> list[Row]:
-    """Measure distances from the lasso, for every Λ₀ and Λ, with MOOR and without."""
+    """Measure distances from the lasso for every Λ₀ and Λ, with and without MOOR."""
     setting, rng = SETTINGS[str(cell["regression"])], generator(seed)
     objective, strengths = setting.objective, setting.strengths
     nothing = np.zeros(objective.dimension)
@@ -71,7 +71,7 @@ def trial(cell: Cell, seed: int) -> list[Row]:
 
 
 def _table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Mean distance for every multiple of L that Λ is."""
+    """Tabulate mean distances, with Λ in multiples of L."""
     means = averaged(rows)
     keys = ["regression", "rows", "floor", "method"]
     wide = means.pivot_table(index=keys, columns="multiple", values="distance", sort=False)
@@ -109,14 +109,14 @@ def _figure(rows: pd.DataFrame) -> Any:
     for line in grid:
         line[0].set_ylabel("distance from the lasso")
     legend(figure, 4)
-    figure.suptitle("Without noise: distance from the lasso, β the largest curvature")
+    figure.suptitle("Distance from the lasso without noise; β is the largest curvature")
     return figure
 
 
 register(
     Study(
         name="napp-figure3",
-        title="Distance of noise-free NAPP from the lasso, with MOOR and without",
+        title="Distance of noise-free NAPP from the lasso, with and without MOOR",
         source=f"{SOURCE}, figure 3",
         cells=_cells,
         run=trial,

@@ -1,11 +1,13 @@
-"""Figure 6 of the NAPP paper: misclassified people of the Adult data.
+"""Figure 6 of the NAPP paper: misclassification in the Adult data.
 
-Complete records alone, 30,162 to learn from and 15,060 to test, coded by the packaged
-schema: every row has length at most 1, beside a constant 0.3 for the intercept. The paper
-names neither its columns nor its δ, which is 1e-6 here. Λ₀ = 1/ε and T = 80 are its own.
+Only complete records are used, 30,162 for training and 15,060 for testing. They are coded
+by the packaged schema. Every row has length at most 1, without the constant 0.3 for the
+intercept. The paper names neither its columns nor its δ, which is 1e-6 here. Λ₀ = 1/ε and
+T = 80 are from the paper.
 
-NAPP-VS and VS+ set to 0 what still flips its sign in the end. With a column for every
-level that is most of the table, and the flips are large, so the last iterate is shown too.
+NAPP-VS and VS+ set coefficients to 0 if their signs still alternate in the end. With an
+indicator for every level these are most of the coefficients, and the changes are large, so
+results are also shown for the last iterate.
 """
 
 from fractions import Fraction
@@ -41,7 +43,7 @@ PARTS = 5
 DELTA = 1e-6
 PRIVATE = [name for name in STYLES if name != LASSO]
 READINGS = {
-    "wrong": "flipping coefficients set to 0",
+    "wrong": "alternating coefficients set to 0",
     "wrong_last": "the last iterate",
 }
 
@@ -57,7 +59,7 @@ def _cells(quick: bool) -> list[Cell]:
 
 @lru_cache(maxsize=2)
 def _people(split: str) -> tuple[Array, Array]:
-    """Return complete records, the column of the intercept last, and incomes as ±1."""
+    """Return complete records with a final column for the intercept, and incomes as ±1."""
     frame = load("adult", split).dropna()
     schema = Schema.bundled("adult")
     design = np.asarray(schema.design(frame), dtype=np.float64)
@@ -77,7 +79,7 @@ def _objective() -> Objective:
 
 
 def trial(cell: Cell, seed: int) -> list[Row]:
-    """Measure every method at one ε and Λ, on the same people with new noise every time."""
+    """Measure every method at one ε and Λ, with new noise in every repeat."""
     x, y = _people("train")
     epsilon = Fraction(repr(cell["epsilon"]))
     budget = Approx(epsilon, Fraction(repr(DELTA)))
@@ -98,7 +100,7 @@ def trial(cell: Cell, seed: int) -> list[Row]:
 
 
 def variant_fits(plan: Calibration, strength: Array, entropy: Entropy) -> Fits:
-    """Draw noise and return one fit for every published variant."""
+    """Draw noise and return a batch with one fit per published variant."""
     size = plan.objective.dimension
     whole = plan.noise.draw(size, entropy)
     above = draw_above(plan.noise, size, entropy)
@@ -118,7 +120,7 @@ def variant_fits(plan: Calibration, strength: Array, entropy: Entropy) -> Fits:
 
 
 def tested(people: tuple[Array, Array], name: str, theta: Array, last: Array) -> Row:
-    """Test coefficients, and what they were before flipping ones were set to 0."""
+    """Return the test error of the final coefficients and of the last iterate."""
     x, y = people
     wrong, wrong_last = (float(((x @ one > 0) != (y > 0)).mean()) for one in (theta, last))
     return {
@@ -130,7 +132,7 @@ def tested(people: tuple[Array, Array], name: str, theta: Array, last: Array) ->
 
 
 def readings_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Share misclassified in percent, for both readings of the estimate."""
+    """Tabulate the percentage misclassified, for both versions of the estimate."""
     parts = []
     for value, reading in READINGS.items():
         here = rows.assign(percent=100 * rows[value]).rename(columns={"strength": "Λ"})
@@ -144,7 +146,7 @@ def readings_table(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def readings_figure(rows: pd.DataFrame) -> Any:
-    """Draw shares over ε, a panel for every Λ and reading."""
+    """Draw percentages misclassified against ε, one panel per Λ and version."""
     from matplotlib.figure import Figure
 
     strengths = sorted(rows["strength"].unique())
@@ -163,14 +165,14 @@ def readings_figure(rows: pd.DataFrame) -> Any:
             axes.grid(visible=True, alpha=0.3)
         line[0].set_ylabel("misclassified, in percent")
     legend(figure, 3 if len(strengths) > 1 else 2)
-    figure.suptitle("Adult: people in the test data", fontsize=11)
+    figure.suptitle("Adult: misclassified people in the test data", fontsize=11)
     return figure
 
 
 register(
     Study(
         name="napp-figure6",
-        title="Misclassified people of the Adult data, by ε and Λ",
+        title="Misclassification in the Adult data, by ε and Λ",
         source=f"{SOURCE}, figure 6",
         cells=_cells,
         run=trial,

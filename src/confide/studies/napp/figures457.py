@@ -1,7 +1,7 @@
 """Figures 4, 5 and 7 of the NAPP paper: selection, prediction and retrieved budget.
 
-Those of its supplement, S.1 to S.3, are the same under pure differential privacy. The
-text gives δ as 0.001 (table 4) and 0.0001 (elsewhere); the studies use the former.
+Figures S.1 to S.3 of its supplement show the same under pure differential privacy. The
+paper gives δ as 0.001 in table 4 and as 0.0001 elsewhere; the studies use the former.
 """
 
 from functools import partial
@@ -34,7 +34,7 @@ FALSE = "false positives at {:.3g} L"
 
 
 def _selected(rows: pd.DataFrame) -> pd.DataFrame:
-    """Areas under the curves of figure 4, and false positives for every multiple of L."""
+    """Tabulate areas under the ROC curves, and false positive rates by Λ."""
     areas = by_method(rows, area)
     areas.insert(0, "measure", AREA)
     rates = by_method(rows, lambda line: float(line["fpr"].mean()), "multiple")
@@ -55,13 +55,13 @@ def _rocs(rows: pd.DataFrame) -> Any:
     return panels(
         rows,
         draw,
-        "Which columns are selected, as Λ falls from 40 L to L/10",
+        "Selected columns, as Λ decreases from 40 L to L/10",
         ("false positive rate", "true positive rate"),
     )
 
 
 def _least(rows: pd.DataFrame) -> pd.DataFrame:
-    """Smallest mean test error over the grid of Λ."""
+    """Tabulate the smallest mean test error over the grid of Λ."""
     return by_method(rows, lambda line: float(line["error"].min())).round(4)
 
 
@@ -73,13 +73,13 @@ def _errors(rows: pd.DataFrame) -> Any:
     return panels(
         rows,
         draw,
-        "Test error: mean square (linear, Poisson) or share misclassified (logistic)",
+        "Test error: mean squared (linear, Poisson) or share misclassified (logistic)",
         (STRENGTH, "test error"),
     )
 
 
 def _shares(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the retrieved share for every multiple of L that Λ is."""
+    """Tabulate the retrieved share, with Λ in multiples of L."""
     means = averaged(rows)
     wide = means.pivot_table(
         index=[*PANEL, "method"], columns="multiple", values="retrieved", sort=False
@@ -96,7 +96,7 @@ def _retrieved(rows: pd.DataFrame) -> Any:
     return panels(
         rows,
         draw,
-        "Share of the determinants' half of ε that is retrieved, or not needed (sound)",
+        "Share retrieved of the half of ε for determinants, or not needed (sound)",
         (STRENGTH, "retrieved share"),
     )
 

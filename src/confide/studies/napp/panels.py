@@ -1,4 +1,4 @@
-"""How the NAPP studies show their methods: one grid of panels, one colour each."""
+"""Cells, tables and grids of panels shared by the NAPP studies."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -33,11 +33,11 @@ STYLES: Final[dict[str, dict[str, Any]]] = {
     "sound": {"color": "#762a83", "lw": 2.2, "label": "sound: one look"},
     "two looks": {"color": "#e08214", "lw": 1.6, "label": "sound: two looks"},
 }
-"""Order, colours and names; what is private is drawn thicker."""
+"""Order, colours and labels of the methods; private methods have thicker lines."""
 
 
 def cells(methods: str, delta: float, quick: bool) -> list[Cell]:
-    """Return the panels of table 4, each in parts; a quick look has the largest n and ε."""
+    """Return the cells for the settings of table 4; a quick run has the largest n and ε."""
     regressions = ("linear",) if methods == "recycled" else tuple(SETTINGS)
     return [
         {
@@ -57,7 +57,7 @@ def cells(methods: str, delta: float, quick: bool) -> list[Cell]:
 
 
 def averaged(rows: pd.DataFrame) -> pd.DataFrame:
-    """Join the parts of every panel."""
+    """Average over the parts of every panel, and add Λ as a multiple of L."""
     keys = [*PANEL, "method", "strength"]
     means = rows.groupby(keys, sort=False).mean(numeric_only=True).reset_index()
     unit = means["regression"].map(lambda name: SETTINGS[name].objective.lipschitz)
@@ -65,7 +65,7 @@ def averaged(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def curve(line: pd.DataFrame) -> tuple[Array, Array]:
-    """Return the ROC of one method from the largest Λ to the smallest, with both ends."""
+    """Return the ROC curve of one method, from the largest to the smallest Λ."""
     ordered = line.sort_values("strength", ascending=False)
     return (
         np.concatenate([[0.0], ordered["fpr"], [1.0]]),
@@ -74,7 +74,7 @@ def curve(line: pd.DataFrame) -> tuple[Array, Array]:
 
 
 def area(line: pd.DataFrame) -> float:
-    """Return the area under that curve."""
+    """Return the area under the ROC curve of one method."""
     wrong, hit = curve(line)
     return float(np.trapezoid(hit, wrong))
 
@@ -82,7 +82,7 @@ def area(line: pd.DataFrame) -> float:
 def by_method(
     rows: pd.DataFrame, value: Callable[[pd.DataFrame], float], *keys: str
 ) -> pd.DataFrame:
-    """Make a table: a line for every panel, a column for every method."""
+    """Tabulate a value, with one row per panel and one column per method."""
     lines = []
     for panel, part in averaged(rows).groupby([*PANEL, *keys], sort=False):
         groups = part.groupby("method", sort=False)
@@ -97,7 +97,7 @@ def panels(
     title: str,
     axes_names: tuple[str, str],
 ) -> Any:
-    """Draw every panel: ε from left to right, regressions and sizes from top to bottom."""
+    """Draw all panels: one column per ε, one row per regression and size."""
     from matplotlib.figure import Figure
 
     means = averaged(rows)
@@ -124,7 +124,7 @@ def panels(
 
 
 def legend(figure: Any, columns: int) -> None:
-    """Put one legend for all panels below them, that of the panel which shows most."""
+    """Add one legend below all panels, that of the panel with the most entries."""
     found = [axes.get_legend_handles_labels() for axes in figure.axes]
     handles, labels = max(found, key=lambda pair: len(pair[0]))
     figure.legend(
@@ -138,7 +138,7 @@ def legend(figure: Any, columns: int) -> None:
 
 
 def cut_off(axes: Any, rows: pd.DataFrame) -> None:
-    """Cut panels of errors off at three times the error of zero coefficients."""
+    """Limit the axis of errors to three times the error of zero coefficients."""
     if rows.empty:
         return
     top = MOST_ERROR * float(rows.sort_values("strength")["error"].iloc[-1])
@@ -147,7 +147,7 @@ def cut_off(axes: Any, rows: pd.DataFrame) -> None:
 
 
 def lines(axes: Any, rows: pd.DataFrame, value: str, names: Sequence[str]) -> None:
-    """Draw a value over Λ for every method that is there."""
+    """Draw a value against Λ for every method in the results."""
     for name in names:
         line = rows[rows["method"] == name].sort_values("strength")
         if len(line):

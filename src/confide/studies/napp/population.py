@@ -1,15 +1,17 @@
-"""The simulated tables of the NAPP paper (its table 4), and what is public about them.
+"""The simulated tables of the NAPP paper (its table 4), and their public bounds.
 
-Sixteen columns, eight of which matter. Every method sees the same public bounds, so all
-of them have the same longest gradient L and the same largest curvature:
+Eight of the sixteen columns have nonzero coefficients. All methods use the same public
+bounds, so they share the bound L on the gradient of a record and the bound on its
+curvature. Slopes are derivatives of the loss with respect to the linear predictor:
 
-linear     rows of length at most 1, |y| <= 1.7, slopes cut off at 1
-Poisson    rows of length at most 1, counts above 20 recorded as 20, slopes cut off at 10
-logistic   rows of length at most 2; the slope is at most 1 by itself
+linear     rows of length at most 1, |y| <= 1.7, slopes clipped at 1
+Poisson    rows of length at most 1, counts above 20 recorded as 20, slopes clipped at 10
+logistic   rows of length at most 2; slopes are at most 1 without clipping
 
-The paper does not say how it bounds the slope of the first two. Here 0.2 % of the linear
-slopes are cut off at θ = 0 and none at the truth; of the counts 2.7 % are recorded as 20,
-and 1.2 % of their slopes are cut off at the truth.
+The paper does not say how it bounds the slopes of linear and Poisson regression. Here 0.2 %
+of the linear slopes are clipped at θ = 0, and none at the true coefficients. Of the counts,
+2.7 % are recorded as 20, and 1.2 % of the Poisson slopes are clipped at the true
+coefficients.
 """
 
 from dataclasses import dataclass
@@ -31,8 +33,9 @@ TEST_ROWS = 10_000
 class Setting:
     """One regression of the paper's table 4.
 
-    ``reach`` bounds the features, ``first`` and ``last`` are the ends of the coefficients
-    that matter, ``sizes`` the numbers of records. Every row is at most 4·reach long.
+    ``reach`` bounds the entries of the features, so rows have length at most 4·reach.
+    ``first`` and ``last`` are the largest and the smallest nonzero coefficient, and
+    ``sizes`` are the numbers of records.
     """
 
     loss: Loss
@@ -44,20 +47,20 @@ class Setting:
 
     @property
     def truth(self) -> Array:
-        """The coefficients."""
+        """The true coefficients."""
         return np.append(
             np.linspace(self.first, self.last, MATTER), np.zeros(COLUMNS - MATTER)
         )
 
     @property
     def objective(self) -> Objective:
-        """What is public; penalty and ridge are left to the methods."""
+        """The objective with its public bounds, without penalty and ridge."""
         norm = float(np.sqrt(COLUMNS)) * self.reach
         return Objective(self.loss, COLUMNS, norm, target_bound=self.target_bound)
 
     @property
     def strengths(self) -> Array:
-        """A grid of Λ, from hardly any to more than the noise: multiples of L."""
+        """The grid of Λ, from very small to larger than the noise, as multiples of L."""
         return self.objective.lipschitz * STRENGTHS
 
     def simulate(self, rows: int, rng: Generator) -> tuple[Array, Array]:
@@ -75,7 +78,7 @@ class Setting:
                 return x, np.where(rng.random(rows) < expit(-margin), 1.0, -1.0)
 
     def errors(self, thetas: Array, x: Array, y: Array) -> Array:
-        """Return the test error of every line: mean square, or share misclassified."""
+        """Return the test error of every fit: mean squared, or share misclassified."""
         margin = thetas @ x.T
         match self.loss.targets:
             case "numbers":
@@ -99,6 +102,6 @@ REPEATS = 500
 
 
 def selection_rates(thetas: Array) -> tuple[Array, Array]:
-    """Return, for every line, the shares selected of what matters and of the rest."""
+    """Return the shares of relevant and of irrelevant columns selected, for every fit."""
     chosen = thetas != 0
     return chosen[:, :MATTER].mean(axis=1), chosen[:, MATTER:].mean(axis=1)

@@ -1,12 +1,13 @@
-"""A hypothesis about figure 6 of the NAPP paper: noise for rows shorter than they are.
+"""A hypothesis about figure 6 of the NAPP paper: noise for shorter rows.
 
-The paper bounds records by its Assumption 1 and does not say how the Adult data were coded
-or brought under that bound. Here numbers go to [0, 1] and levels have columns of 0 and 1
-(or are numbered, in one column), so a row is up to √14 long, beside a constant 1; the noise
-is calibrated for rows of length 1, which these are not, or for the longest row there may
-be. The former promises nothing. The text prints two δ, 0.001 in its table 4 and 0.0001
-elsewhere. Everything else is as in `figure6`, except that Λ₀ = 1/ε is too small for the
-longest row: there the Λ₀ of the theorem is used.
+The paper bounds the length of records in its Assumption 1, but does not say how the Adult
+data were coded or scaled to satisfy this bound. Here numeric attributes are scaled to
+[0, 1], and every level of a category has an indicator column (or the levels are numbered,
+in one column). Without the constant 1, a row then has length up to √14. The noise is
+calibrated either for rows of length 1, although rows are longer, or for the longest
+possible row. The former has no privacy guarantee. The paper gives δ as 0.001 in table 4 and
+as 0.0001 elsewhere. Everything else is as in `figure6`, except that Λ₀ = 1/ε is too small
+for the longest row, for which the Λ₀ of the theorem is used.
 """
 
 from collections.abc import Iterator
@@ -46,7 +47,7 @@ PARTS, REPEATS = 5, 1
 
 @lru_cache(maxsize=2)
 def people(split: str, coding: str) -> tuple[Array, Array]:
-    """Return complete records, entries in [0, 1], a constant last, and incomes as ±1."""
+    """Return complete records in [0, 1] with a final constant, and incomes as ±1."""
     frame, known = load("adult", split).dropna(), load("adult", "train").dropna()
     schema = Schema.bundled("adult")
     parts: list[Any] = []
@@ -68,12 +69,12 @@ def people(split: str, coding: str) -> tuple[Array, Array]:
 
 
 def longest_row() -> float:
-    """Return √15: as many entries as attributes may be 1, and the constant."""
+    """Return √15, the length of a row whose 14 attributes and constant are all 1."""
     return float(np.sqrt(len(Schema.bundled("adult").columns) + 1))
 
 
 def _settings(quick: bool) -> Iterator[tuple[str, str, float, float, float]]:
-    """Yield noise, coding, δ, ε and Λ."""
+    """Yield noise, coding, δ, ε and Λ of every setting."""
     middle, most = STRENGTHS[1], EPSILONS[-1]
     yield SHORT, BUT_COMMONEST, DELTAS[1], most, middle
     yield LONGEST, BUT_COMMONEST, DELTAS[1], most, middle
@@ -106,7 +107,7 @@ def _cells(quick: bool) -> list[Cell]:
 
 
 def trial(cell: Cell, seed: int) -> list[Row]:
-    """Measure the published variants at one ε and Λ, with new noise every time."""
+    """Measure the published variants at one ε and Λ, with new noise in every repeat."""
     coding = str(cell["coding"])
     x, y = people("train", coding)
     epsilon = Fraction(repr(cell["epsilon"]))
@@ -130,7 +131,7 @@ def trial(cell: Cell, seed: int) -> list[Row]:
 
 
 def _table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Make the table of figure 6 for every noise, coding and δ."""
+    """Tabulate the results of figure 6 for every noise, coding and δ."""
     keys = ["noise", "coding", "delta"]
     parts = []
     for _, part in rows.groupby(keys, sort=False):
@@ -147,7 +148,7 @@ def _figure(rows: pd.DataFrame) -> Any:
 register(
     Study(
         name="napp-lengths",
-        title="Misclassified people of the Adult data, rows longer than the noise is for",
+        title="Misclassification in the Adult data, with noise for shorter rows",
         source=f"{SOURCE}; a hypothesis about figure 6",
         cells=_cells,
         run=trial,

@@ -1,7 +1,7 @@
 """One panel of the NAPP studies: every method over a grid of Λ on the same tables.
 
-Λ is the published one throughout. Iterated to rest, a published weight Λ/|θ| amounts to
-a penalty 2Λ|θ|, so everything that is compared with it gets 2Λ‖θ‖₁.
+Λ is always defined as published. At the fixed point of the iterations, a published weight
+Λ/|θ| is equivalent to the penalty 2Λ|θ|, so the other methods use the penalty 2Λ‖θ‖₁.
 """
 
 import math
@@ -39,7 +39,11 @@ from confide.studies.napp.population import SETTINGS, TEST_ROWS, Setting, select
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A published method: with MOOR or not, ⟨b,|θ|⟩ or ⟨b,θ⟩, every b > 0 or any."""
+    """A published method.
+
+    ``moor`` tells whether it uses MOOR, ``selection`` whether its linear term is ⟨b,|θ|⟩
+    rather than ⟨b,θ⟩, and ``truncated`` whether all entries of b are positive.
+    """
 
     moor: bool
     selection: bool = False
@@ -47,7 +51,7 @@ class Variant:
 
     @property
     def mechanism(self) -> Napp:
-        """The method for one fit."""
+        """The mechanism for a single fit."""
         floor = 0.0 if self.truncated else -math.inf
         return Napp(
             moor=self.moor,
@@ -72,17 +76,17 @@ Measured = dict[str, list[Array]]
 
 
 def budget_of(cell: Cell) -> Pure | Approx:
-    """Return (ε, δ) of a cell."""
+    """Return the budget of a cell."""
     epsilon, delta = (Fraction(repr(cell[name])) for name in ("epsilon", "delta"))
     return Approx(epsilon, delta) if delta else Pure(epsilon)
 
 
 def trial(cell: Cell, seed: int) -> list[Row]:
-    """Measure the methods of a cell over so many simulated tables.
+    """Measure the methods of a cell on ``repeats`` simulated tables.
 
-    ``methods`` of a cell is "all", "published" or "recycled" (those with MOOR, once more
-    after a round of recycling). For the sound methods the result is the share of the budget
-    that they never reserve.
+    ``methods`` of a cell is "all", "published" or "recycled" (only published variants with
+    MOOR, without and with one round of recycling). For the private methods ``retrieved`` is
+    the share of the budget that they never reserve.
     """
     setting, budget = SETTINGS[str(cell["regression"])], budget_of(cell)
     rng, entropy = generator(seed), Entropy.seeded(seed)
@@ -127,9 +131,9 @@ def published(
     *,
     recycled: bool,
 ) -> dict[str, tuple[Array, Array | None]]:
-    """Return coefficients over the grid and the retrieved share, for every variant.
+    """Return coefficients and retrieved shares over the grid of Λ, for every variant.
 
-    Variants share what noise they can: comparisons are of methods, not of draws.
+    Variants use the same noise draws if possible, so that differences are not due to noise.
     """
     names = [name for name, one in VARIANTS.items() if one.moor or not recycled]
     plan = calibrated(setting.objective, budget)
@@ -159,13 +163,13 @@ def published(
 
 
 def calibrated(objective: Objective, budget: Budget) -> Calibration:
-    """Return noise and floor, which are the same for every published variant."""
+    """Return the calibration of noise and floor, common to all published variants."""
     plain = Napp(accept_unproved=True)
     return plain.calibrate(objective, budget, Neighbours.ADD_REMOVE)
 
 
 def draw_above(noise: Noise, dimension: int, entropy: Entropy) -> Array:
-    """Draw the noise of NAPP-VS+: every coordinate above 0."""
+    """Draw the noise of NAPP-VS+, whose coordinates are all positive."""
     return cast("RoundNoise", noise).draw_above(0.0, dimension, entropy)
 
 
@@ -193,7 +197,7 @@ def private(
     strengths: Array,
     seeds: tuple[int, int],
 ) -> dict[str, tuple[Array, Array | None]]:
-    """Return coefficients over the grid by the sound methods, under the same noise."""
+    """Return coefficients of the private methods, with the same noise for every Λ."""
     found: dict[str, tuple[Array, Array | None]] = {}
     for name, method in ((SOUND, sound), (LOOKS, two_looks)):
         fits = [

@@ -1,12 +1,13 @@
-"""Wu and others' bounds: stability (Theorem 14) and generalisation (Theorems 20 and 21).
+"""Bounds of Wu and others: stability (Theorem 14) and generalisation (Theorems 20 and 21).
 
-In the units of the paper: ρ is the Lipschitz constant of the loss of a record, λ its
-strong convexity, the risk is a mean over n records, and neighbours replace a record.
+As in the paper, ρ is the Lipschitz constant of the loss of a record, λ its strong
+convexity, the risk is a mean over n records, and neighbouring tables differ in the values
+of one record.
 
-Slips repaired: strong convexity at both minimisers halves Theorem 14, for noise that
-hides 2ρ/(λn) instead of 4ρ/(λn); the last line of the proof of Theorem 20 has a factor 4
-too many on the noise; Theorems 20 and 21 are stated up to constants, which their proofs
-give and these functions keep.
+Corrections to the paper: strong convexity at both minimisers halves the bound of Theorem
+14, from 4ρ/(λn) to 2ρ/(λn). The last line of the proof of Theorem 20 has a superfluous
+factor 4 on the noise. Theorems 20 and 21 are stated up to constants; the functions here
+have the constants of their proofs.
 """
 
 import math
@@ -20,18 +21,18 @@ Constants = Literal["tight", "published"]
 def stability(
     lipschitz: float, convexity: float, rows: int, constants: Constants = "tight"
 ) -> float:
-    """Bound how far replacing a record moves a minimiser (Theorem 14).
+    """Bound the distance by which replacing a record moves a minimiser (Theorem 14).
 
     Parameters
     ----------
     lipschitz : float
-        ρ. A regulariser that does not depend on the data does not count.
+        ρ, without regularisers that do not depend on the data.
     convexity : float
-        λ, of the regularised mean.
+        λ, the strong convexity of the regularised mean loss.
     rows : int
-        n.
+        Number of records n.
     constants : "tight" or "published"
-        2ρ/(λn), which is attained, or 4ρ/(λn).
+        2ρ/(λn), which is attained, or 4ρ/(λn), as published.
     """
     _check(lipschitz=lipschitz, convexity=convexity, rows=rows)
     factor = {"tight": 2.0, "published": 4.0}[constants]
@@ -39,9 +40,9 @@ def stability(
 
 
 def noise_tail(dimension: int, sensitivity: float, epsilon: float, failure: float) -> float:
-    """Return a length that noise exceeds with probability at most ``failure``.
+    """Return a bound on the norm of noise that fails with probability ``failure``.
 
-    Spherical Laplace noise of rate ε/Δ: d·ln(d/γ)·Δ/ε (Theorem 9).
+    It is d·ln(d/γ)·Δ/ε for spherical Laplace noise of rate ε/Δ (Theorem 9).
     """
     _check(dimension=dimension, sensitivity=sensitivity, epsilon=epsilon)
     _check_chance(failure)
@@ -58,10 +59,11 @@ def strongly_convex_excess(
     failure: float = 0.05,
     constants: Constants = "tight",
 ) -> float:
-    """Bound the excess risk of output perturbation, strongly convex (Theorem 20).
+    """Bound the excess risk of output perturbation under strong convexity (Theorem 20).
 
-    It holds with probability 1 − ``failure`` over sample and noise: half of that is for
-    4ρ²/(δλn), what the minimiser itself is off by, half for ρ times the noise.
+    The bound holds with probability 1 − ``failure`` over sample and noise. Half of
+    ``failure`` is for the excess risk of the minimiser, 4ρ²/(δλn), and half for ρ times
+    the norm of the noise.
     """
     half = failure / 2
     _check_chance(half)
@@ -97,11 +99,11 @@ def convex_excess(
     failure: float = 0.05,
     constants: Constants = "tight",
 ) -> float:
-    """Bound the excess risk of output perturbation in a ball, convex (Theorem 21).
+    """Bound the excess risk of output perturbation in a ball for convex losses (Thm. 21).
 
     The regularised loss is (ρ + λR)-Lipschitz in the ball of radius R and λ-strongly
-    convex; its bound, plus ½λR² for what regularising costs. ``penalty`` is λ, None that
-    of the theorem.
+    convex. The result is its bound by Theorem 20, plus ½λR² for the regularisation.
+    ``penalty`` is λ; None for the λ of Theorem 21.
     """
     _check(lipschitz=lipschitz, radius=radius)
     chosen = penalty

@@ -1,7 +1,7 @@
 """Figures 1 to 7 of the paper on private regression: doses of warfarin.
 
-Figure 3 has dose bands where the paper has risks: it prints no parameters of its clinical
-simulation. There is a panel for every measure, and a colour for every method.
+Figure 3 has dose bands in place of risks, because the paper does not print the parameters
+of its clinical simulation. Figures have one panel per measure and one colour per method.
 """
 
 import warnings
@@ -27,9 +27,9 @@ NAMES: Final = {
     "below": "more than 20 % too low",
     "above": "more than 20 % too high",
 }
-LABELS: Final = {"epsilon": "ε", "share": "share of the patients to learn from"}
+LABELS: Final = {"epsilon": "ε", "share": "share of the training patients"}
 MOST_ERROR: Final = 40.0
-"""Means beyond it leave a panel; a dose of 0 for everybody has about 12."""
+"""Upper limit of error axes; a dose of 0 for everybody has an error of about 12."""
 GUESSES: Final = {
     "commonest": {"color": "0.6", "ls": ":", "lw": 1.0, "label": "commonest genotype"},
     "dose alone": {"color": "0.6", "ls": "-.", "lw": 1.0, "label": "dose, no model"},
@@ -37,7 +37,7 @@ GUESSES: Final = {
 
 
 def draw(rows: pd.DataFrame, values: Sequence[str], against: str, title: str) -> Any:
-    """Draw measures over ε or a share; "utility" stands for points of attack and error."""
+    """Draw measures against ε or a share; "utility" is drawn as attack against error."""
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
@@ -86,7 +86,7 @@ def _panel(axes: Any, means: pd.DataFrame, x: str, y: str) -> None:
 
 
 def _errors(axes: Any, axis: Any, least: float, largest: float) -> None:
-    """Make an axis of errors logarithmic, and cut it where errors are uninformative."""
+    """Make an axis of errors logarithmic, and limit it to informative errors."""
     from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
 
     across = axis is axes.xaxis
@@ -99,7 +99,7 @@ def _errors(axes: Any, axis: Any, least: float, largest: float) -> None:
 
 
 GROWING_EPSILON: Final = 0.5
-"""Of figure 7, where it is the number of patients that grows."""
+"""The ε of figure 7, in which the number of patients varies."""
 FIT = ("data-independent", "oracle")
 OURS = ("data-independent, tight", "defaults of confide")
 TUNED = ("tuned output, R₁", "tuned output, R₂", "tuned output, tight")
@@ -108,7 +108,7 @@ OUTPUT = ("functional", *TUNED, *FIT, OURS[0], "random stopping, tight", OURS[1]
 
 @dataclass(frozen=True, slots=True)
 class FigureSpec:
-    """What a figure compares, what it shows, and against what."""
+    """The methods, measures, title and horizontal axis of a figure."""
 
     methods: tuple[str, ...]
     shown: tuple[str, ...]
@@ -121,12 +121,12 @@ PLANS: Final = {
     2: FigureSpec(
         (*FIT, "oracle, noise included", *OURS, PLAIN),
         ("error",),
-        "Error of the dose by ε: without a look at the data, and in hindsight",
+        "Error of the dose by ε: data-independent choice and oracle",
     ),
     3: FigureSpec(
         ("functional", *TUNED, "data-independent", *OURS, PLAIN),
         ("within", "below", "above"),
-        "Doses that would be right, too low and too high by ε (bands in place of risks)",
+        "Right, too low and too high doses by ε (in place of clinical risks)",
     ),
     4: FigureSpec(
         (
@@ -140,26 +140,26 @@ PLANS: Final = {
     6: FigureSpec(
         (*FIT, "oracle, noise included", "objective, data-independent", *OURS, PLAIN),
         ("attack", "utility"),
-        "Genotypes guessed: without a look at the data, and in hindsight",
+        "Genotypes guessed by model inversion: data-independent choice and oracle",
     ),
     7: FigureSpec(
         (*TUNED, "random stopping, tight", OURS[1], PLAIN),
         ("error", "attack"),
-        f"More patients to learn from: error and model inversion at ε = {GROWING_EPSILON}",
+        f"Error and model inversion by number of patients at ε = {GROWING_EPSILON}",
         against="share",
     ),
 }
 
 
 def trial(cell: Cell, seed: int) -> list[Row]:
-    """Fit one method to every division and measure it on those held out."""
+    """Fit one method to several training sets and measure it on the test sets."""
     name, epsilon = str(cell["method"]), Fraction(repr(cell["epsilon"]))
     first = int(cell["first"])
     rows: list[Row] = []
     for repeat in range(first, first + int(cell["repeats"])):
         people, held_out = division(repeat, float(cell["share"]))
         with warnings.catch_warnings():
-            # Published baselines are what is compared here.
+            # Published baselines are compared on purpose.
             warnings.simplefilter("ignore", ClaimedGuarantee)
             model = METHODS[name].fit(people, epsilon, Entropy.seeded((seed, repeat)))
         rows.append({"repeat": repeat, **measures(model, held_out)})
@@ -199,7 +199,7 @@ def _cells(number: int, quick: bool) -> list[Cell]:
 
 
 def _table(plan: FigureSpec, rows: pd.DataFrame) -> pd.DataFrame:
-    """Make a line for every measure and ε or share, and a column for every method."""
+    """Tabulate measures by ε or share of patients, with methods as columns."""
     values = list(dict.fromkeys("error" if v == "utility" else v for v in plan.shown))
     key = plan.against
     groups = rows.groupby([key, "method"], sort=False)
@@ -225,7 +225,7 @@ def _table(plan: FigureSpec, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _source(number: int, plan: FigureSpec) -> str:
-    more = f"; tuning takes {CHUNKS} chunks" if set(TUNED) & set(plan.methods) else ""
+    more = f"; tuning uses {CHUNKS} chunks" if set(TUNED) & set(plan.methods) else ""
     return f"{SOURCE}, figure {number}{more}"
 
 

@@ -1,8 +1,8 @@
-"""The methods of the regression studies, in one table: what the paper compares, and ours.
+"""The methods of the regression studies: those of the paper, and ours.
 
-The paper's have its 14 columns in the unit ball, no intercept, doses divided by 100 mg and
-the noise it prints; objective perturbation and tuning have their slips repaired, without
-which they would not be private. Ours are dashed where they are drawn.
+The paper's methods have its 14 columns in the unit ball, no intercept, doses divided by
+100 mg and the printed noise. Objective perturbation and tuning are corrected, because they
+would not be private otherwise. Our methods are drawn with dashed lines.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,7 +33,7 @@ from confide.tuning import PrivateSearch
 
 HINDSIGHT_RADII: Final = (0.25, 0.5, 1.0, 2.0)
 HINDSIGHT_PENALTIES: Final = tuple(float(one) for one in np.linspace(0.001, 0.5, 51))
-"""From 0.001 to 0.5 as in the paper, which does not print how many steps it takes."""
+"""From 0.001 to 0.5 as in the paper, which does not print the number of steps."""
 
 
 def expected_error(
@@ -48,12 +48,12 @@ def expected_error(
 
 
 def noise_scale(count: int, radius: float, penalty: float, epsilon: float) -> float:
-    """Return the scale of the noise as it is published."""
+    """Return the published scale of the noise."""
     return (12 * radius + 8) / (penalty * count * epsilon)
 
 
 def minimiser(features: Array, target: Array, radius: float, penalty: float) -> Array:
-    """Minimise the mean square plus ½λ‖w‖² over ‖w‖ <= R."""
+    """Minimise the mean squared error plus ½λ‖w‖² over ‖w‖ <= R."""
     curvatures, axes = np.linalg.eigh(features.T @ features)
     moment = axes.T @ (features.T @ target)
 
@@ -71,7 +71,7 @@ def minimiser(features: Array, target: Array, radius: float, penalty: float) -> 
 
 
 def best_pair(features: Array, target: Array, epsilon: float) -> tuple[float, float]:
-    """Return the radius and the penalty of least expected error."""
+    """Return the radius and the penalty with the smallest expected error."""
 
     def error(pair: tuple[float, float]) -> float:
         return expected_error(features, target, pair[0], pair[1], epsilon)
@@ -80,7 +80,7 @@ def best_pair(features: Array, target: Array, epsilon: float) -> tuple[float, fl
 
 
 def best_draw(features: Array, target: Array, epsilon: float, entropy: Entropy) -> Array:
-    """Return the noisy coefficients of least error on these rows, one draw per pair."""
+    """Return the noisy coefficients with the smallest error, from one draw per pair."""
     count, width = features.shape
     drawn = np.array(
         [
@@ -98,21 +98,21 @@ def best_draw(features: Array, target: Array, epsilon: float, entropy: Entropy) 
 PENALTIES: Final = tuple(0.002 * 2**k for k in range(8))
 RADII: Final = {"R₁": (0.25, 0.5, 1.0), "R₂": (0.5, 1.0, 2.0)}
 CHUNKS: Final = len(PENALTIES) * 3 + 1
-"""One for each of 24 candidates, and one by which they are judged."""
+"""One chunk for each of 24 candidates, and one to compare them on."""
 Fit = Callable[[Patients, Fraction, Entropy], Any]
 Searched = Literal["chunks", "random-stopping"]
 
 
 @dataclass(frozen=True, slots=True)
 class RegressionMethod:
-    """How a model is fitted to patients at some ε, and how it is drawn."""
+    """A function that fits a model to patients at some ε, and its drawing style."""
 
     fit: Fit
     style: dict[str, Any]
 
 
 def on_paper_columns(mechanism: Any, budget: Pure | None, entropy: Entropy | None) -> Any:
-    """Return an estimator of the 14 columns, not yet fitted."""
+    """Return an unfitted estimator for the 14 columns."""
     return LinearRegression(
         budget,
         mechanism=mechanism,
@@ -153,14 +153,17 @@ def _best_draw(people: Patients, epsilon: Fraction, entropy: Entropy) -> PaperMo
 
 @dataclass(frozen=True, slots=True)
 class Tuned:
-    """A search of 24 pairs of radius and penalty; a fit sees one chunk, or all rows."""
+    """A private search over 24 pairs of radius and penalty.
+
+    Each candidate is fitted to its own chunk, or to all rows with random stopping.
+    """
 
     candidate: Callable[[int, float, float], Mechanism]
     radii: Sequence[float]
     method: Searched = "chunks"
 
     def __call__(self, people: Patients, epsilon: Fraction, entropy: Entropy) -> PaperModel:
-        """Search for one budget and return the winner."""
+        """Search within one budget and return the selected model."""
         rows = len(people) // (CHUNKS if self.method == "chunks" else 1)
         pairs = product(self.radii, PENALTIES)
         search = PrivateSearch(
@@ -252,4 +255,4 @@ METHODS: Final[dict[str, RegressionMethod]] = {
     ),
     PLAIN: RegressionMethod(_not_private, {"color": "black", "ls": ":"}),
 }
-"""In the order of legends; the last five are no mechanisms of the paper."""
+"""All methods in the order of legends; the last five are not from the paper."""

@@ -1,7 +1,7 @@
-"""Patients of the warfarin data, divided at random, and what is measured on those held out.
+"""Patients of the warfarin data: random training and test sets, and measures of a model.
 
-The paper divides the data as an earlier work did and prints no more of it; here every
-repeat has its own four fifths to learn from and one fifth to measure on. The same repeat
+The paper uses the division of an earlier work and does not print it. Here every repeat has
+its own random division into four fifths for training and one fifth for testing. A repeat
 has the same division for every method, ε and figure, so that differences are paired.
 """
 
@@ -25,7 +25,7 @@ BAND = 0.2
 
 @dataclass(frozen=True, slots=True)
 class DoseBands:
-    """Shares of patients whose dose would be right, too low and too high."""
+    """Shares of patients whose predicted dose is right, too low and too high."""
 
     within: float
     below: float
@@ -33,16 +33,16 @@ class DoseBands:
 
     @property
     def outside(self) -> float:
-        """The share of patients with a dose that is not near the right one."""
+        """The share of patients whose predicted dose is not close to the right one."""
         return self.below + self.above
 
 
 def dose_bands(predicted: Array, right: Array, band: float = BAND) -> DoseBands:
-    """Sort predicted doses by how far they are from the right ones, relative to them."""
+    """Return the shares of predicted doses within, below and above the relative band."""
     said, true = np.asarray(predicted, np.float64), np.asarray(right, np.float64)
     if said.shape != true.shape or said.ndim != 1 or not said.size:
         raise InvalidParameter(
-            "doses", "two columns of one length", (said.shape, true.shape)
+            "doses", "two columns of equal length", (said.shape, true.shape)
         )
     if not (true > 0).all() or not np.isfinite(said).all():
         raise InvalidParameter("doses", "finite, and the right ones positive", "others")
@@ -57,15 +57,15 @@ def dose_bands(predicted: Array, right: Array, band: float = BAND) -> DoseBands:
 
 HIDDEN: Final = "vkorc1"
 UNIT: Final = 10.0
-"""Errors are those of the weekly dose in units of 10 mg, squared."""
+"""Errors are squared errors of the weekly dose in units of 10 mg."""
 MOST: Final = 100.0
-"""Doses above 100 mg per week count as 100: public, and the paper's |y| <= 1."""
+"""Public bound: larger weekly doses in mg are set to it, which gives |y| <= 1."""
 _DIVISIONS: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Patients:
-    """Some records, their 14 columns in the unit ball and their weekly doses in mg."""
+    """Records of patients, with 14 columns in the unit ball and weekly doses in mg."""
 
     frame: pd.DataFrame
     features: Array
@@ -75,12 +75,12 @@ class Patients:
         return len(self.frame)
 
     def take(self, places: AnyArray) -> Self:
-        """Return the patients at these places."""
+        """Return the patients at the given positions."""
         return type(self)(self.frame.iloc[places], self.features[places], self.dose[places])
 
 
 class PaperModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """Coefficients of the 14 columns, for tables of patients."""
+    """Linear model on the 14 columns, which predicts doses for tables of patients."""
 
     def __init__(self, schema: Schema, coefficients: Array, intercept: float = 0.0) -> None:
         self.schema = schema
@@ -88,14 +88,14 @@ class PaperModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.intercept = intercept
 
     def predict(self, frame: pd.DataFrame) -> Array:
-        """Return weekly doses in mg, wherever they lie."""
+        """Return predicted weekly doses in mg, without bounds."""
         columns = paper_features(frame, self.schema)
         return np.asarray(columns @ self.coefficients + self.intercept)
 
 
 @cache
 def warfarin_schema() -> Schema:
-    """Return the declared ranges and levels."""
+    """Return the packaged schema, with the declared ranges and levels."""
     return Schema.bundled("warfarin")
 
 
@@ -108,21 +108,21 @@ def all_patients() -> Patients:
 
 
 def division_places(repeat: int) -> tuple[AnyArray, AnyArray]:
-    """Return the places of patients to learn from, and of those to measure on."""
+    """Return the positions of training patients and of test patients."""
     count = len(all_patients())
     order = generator(_DIVISIONS + repeat).permutation(count)
     return order[: 4 * count // 5], order[4 * count // 5 :]
 
 
 def division(repeat: int, share: float = 1.0) -> tuple[Patients, Patients]:
-    """Return patients to learn from, or a share of them, and patients to measure on."""
+    """Return the training patients, or a share of them, and the test patients."""
     people = all_patients()
     learn, held_out = division_places(repeat)
     return people.take(learn[: round(share * len(learn))]), people.take(held_out)
 
 
 def measures(model: Any, held_out: Patients) -> dict[str, float]:
-    """Return error, dose bands and the accuracy of model inversion, and two guesses."""
+    """Return error, dose bands, and the accuracy of model inversion and two guesses."""
     said = model.predict(held_out.frame)
     bands = dose_bands(said, held_out.dose)
     found = evaluate_inversion(model, held_out.frame, HIDDEN)

@@ -1,27 +1,27 @@
-"""The numbers that Wu and others print in words; their figures are pictures alone."""
+"""Numbers in the text of Wu and others; their figures have no numbers."""
 
 from typing import Final
 
 EPSILON: Final = 0.2
-"""At which figure 5 is described."""
+"""The ε at which the text describes figure 5."""
 ORACLE_ERROR: Final = 1.82
-"""Section 5.3: mean squared error of the oracle, in (10 mg/week)² by all that fits."""
+"""Section 5.3: mean squared error of the oracle; the likely unit is (10 mg/week)²."""
 FUNCTIONAL_ERROR: Final = 22.57
-"""Section 5.3: that of the functional mechanism."""
+"""Section 5.3: mean squared error of the functional mechanism."""
 ORACLE_ATTACK: Final = 0.45
-"""Section 5.3, figure 5: genotypes guessed from the oracle's model."""
+"""Section 5.3, figure 5: share of genotypes guessed from the oracle's model."""
 FUNCTIONAL_ATTACK: Final = 0.35
-"""Section 5.3, figure 5: from that of the functional mechanism."""
+"""Section 5.3, figure 5: share guessed from the functional mechanism's model."""
 LARGEST_GAP: Final = 0.1
-"""Figures 2 and 4: the most that data-independent choice, oracle and objective
-perturbation differ by, over all ε."""
+"""Figures 2 and 4: largest difference over all ε between data-independent choice, oracle
+and objective perturbation."""
 ACCURATE_EPSILON: Final = 0.1
 """Abstract: the smallest ε at which the data-independent choice is accurate."""
 TUNED_EPSILON: Final = 0.3
-"""Section 5.2: that at which tuning is."""
+"""Section 5.2: the smallest ε at which the tuned mechanism is accurate."""
 GROWING_EPSILON: Final = 0.5
 GROWING_ERRORS: Final = {0.1: 5.05, 0.9: 2.9}
-"""Figure 7: errors of the tuned mechanism by the share of the chunks."""
+"""Figure 7: errors of the tuned mechanism, by the share of the chunks used."""
 GROWING_ATTACKS: Final = {0.1: 0.36, 0.9: 0.40}
 ROWS: Final = 3000
 COLUMNS: Final = 14

@@ -1,14 +1,14 @@
-"""What noise of a random direction and a wrong radius promises, by integration.
+"""Privacy of noise with a random direction and a wrong radius, by integration.
 
-Noise with density e^(−‖κ‖/s) in d dimensions has a radius with the law Gamma(d, s). A
-sampler that draws a direction and a radius of law Gamma(k, s) has the density
-‖κ‖^(k−d)·e^(−‖κ‖/s) instead. Between two centres a length 1 apart the privacy loss at a
-point that is r from one and t from the other is
+Noise with density e^(−‖κ‖/s) in d dimensions has a radius with distribution Gamma(d, s). A
+sampler that draws a direction and a Gamma(k, s) radius has the density ‖κ‖^(k−d)·e^(−‖κ‖/s)
+instead. For two centres at distance 1, the privacy loss at a point with distance r from one
+and t from the other is
 
     (t − r)/s + (d − k)·ln(t/r),
 
-which for k < d has no bound near the first centre. Both integrals below are over r and
-the angle at that centre; nothing is sampled.
+which is unbounded near the first centre if k < d. The integrals below are over r and the
+angle at that centre; nothing is sampled.
 """
 
 import math
@@ -26,20 +26,20 @@ from confide.errors import InvalidParameter
 
 NODES: Final = 400
 TAIL: Final = 60.0
-"""Radii beyond the mean and this many scales are left out: a chance below 1e-20."""
+"""Radii more than this many scales above the mean are ignored: probability < 1e-20."""
 
 
 def excess_loss(epsilon: float, scale: float, dimension: int, shape: int) -> float:
-    """Return δ(ε): how far a chance at one centre may exceed e^ε times the other's.
+    """Return δ(ε), the supremum of P(S) − e^ε·Q(S) for noise P and Q at the two centres.
 
     Parameters
     ----------
     epsilon : float
         ε, at least 0.
     scale : float
-        s over the distance of the centres: 1/ε₀ for noise that should promise ε₀.
+        s divided by the distance of the centres; 1/ε₀ for noise meant to be ε₀-private.
     dimension, shape : int
-        d and k; k = d is the right radius, k = 1 an Exponential one.
+        d and k. The right radius has k = d, an Exponential radius k = 1.
     """
     if not epsilon >= 0 or not 0 < scale < math.inf:
         raise InvalidParameter("epsilon, scale", "at least 0, positive", (epsilon, scale))
@@ -67,7 +67,7 @@ def excess_loss(epsilon: float, scale: float, dimension: int, shape: int) -> flo
 
 
 def promised(delta: float, scale: float, dimension: int, shape: int) -> float:
-    """Return the least ε for which δ(ε) is at most ``delta``."""
+    """Return the smallest ε for which δ(ε) is at most ``delta``."""
     if not 0 < delta < 1:
         raise InvalidParameter("delta", "between 0 and 1", delta)
 
@@ -83,7 +83,7 @@ def promised(delta: float, scale: float, dimension: int, shape: int) -> float:
 
 
 def _turns(epsilon: float, scale: float, lack: int) -> list[float]:
-    """Return radii at which the angles with a loss above ε begin to shrink, or end."""
+    """Return radii at which the set of angles with a loss above ε shrinks or vanishes."""
 
     def nearest(radius: float) -> float:
         gap = abs(1 - radius) - radius

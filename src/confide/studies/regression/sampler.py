@@ -1,10 +1,10 @@
 """A hypothesis about the paper on private regression: that its noise was too short.
 
-With the printed noise no scaling of rows and doses gives the errors that it prints. Noise
-in a random direction with an Exponential radius does, or nearly; it is not private in more
-than one dimension. `reg-scalings` tries everything at one ε, `reg-sampler` draws figures 1,
-2, 5 and 7 again with it, `reg-promise` says what it promises. None of this is evidence of
-what was done: the text does not say.
+With the printed noise, no scaling of rows and doses reproduces the printed errors. Noise in
+a random direction with an Exponential radius nearly does, but is not private in more than
+one dimension. `reg-scalings` compares all scalings at one ε, `reg-sampler` repeats figures
+1, 2, 5 and 7 with this noise, and `reg-promise` computes its privacy. None of this is
+evidence of what the authors did, which the text does not say.
 """
 
 from functools import cache, partial
@@ -52,13 +52,13 @@ from confide.studies.regression.scalings import (
 )
 
 EPSILON: Final = 0.2
-"""At which the paper prints an error."""
+"""The ε at which the paper prints an error."""
 SCALING_REPEATS: Final = 4
 
 
 @cache
 def row_scaler(name: str) -> Scaler:
-    """Return a scaling of rows, fixed by all patients."""
+    """Return a scaling of rows by name, computed from all patients."""
     return ROWS[name](all_patients().features)
 
 
@@ -79,7 +79,7 @@ def _scaling_cells(quick: bool) -> list[Cell]:
 
 
 def scaling_trial(cell: Cell, seed: int) -> list[Row]:
-    """Return expected errors of the oracle and the data-independent choice."""
+    """Return the expected errors of the oracle and of the data-independent choice."""
     del seed
     people = all_patients()
     features = row_scaler(str(cell["rows"]))(people.features)
@@ -115,7 +115,7 @@ def scaling_trial(cell: Cell, seed: int) -> list[Row]:
 
 
 def _scaling_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Make a line for every scaling and a pair of columns for every sampler."""
+    """Tabulate expected errors, with one row per scaling and two columns per sampler."""
     keys = ["rows", "doses", "sampler"]
     means = rows.groupby(keys, sort=False)[["oracle", "data-independent"]].mean()
     wide = means.reset_index().pivot_table(
@@ -150,7 +150,7 @@ SHOWN: Final = (
     ("public ranges", "0 to 100 mg onto [−1, 1]"),
     ("standardised, each row", "centred, cut at two deviations"),
 )
-"""Scalings of rows and doses: as in the figures, and two that come nearer to the paper."""
+"""Scalings of rows and doses: that of the figures, and two closer to the paper."""
 
 
 def _sampler_cells(quick: bool) -> list[Cell]:
@@ -176,7 +176,7 @@ def _sampler_cells(quick: bool) -> list[Cell]:
 
 
 def sampler_trial(cell: Cell, seed: int) -> list[Row]:
-    """Fit, draw noise and measure error and model inversion on those held out."""
+    """Fit, draw noise, and measure error and model inversion on the test patients."""
     scale = dose_scale(str(cell["doses"]), all_patients().dose)
     rows = str(cell["rows"])
     sampler, epsilon = SAMPLERS[str(cell["sampler"])], float(cell["epsilon"])
@@ -201,7 +201,7 @@ def sampler_trial(cell: Cell, seed: int) -> list[Row]:
 
 
 class ScaledModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """Coefficients of scaled rows and doses, for tables of patients."""
+    """Linear model on scaled rows and doses, which predicts for tables of patients."""
 
     def __init__(self, schema: Schema, theta: Array, rows: str, scale: DoseScale) -> None:
         self.schema = schema
@@ -210,7 +210,7 @@ class ScaledModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.scale = scale
 
     def predict(self, frame: pd.DataFrame) -> Array:
-        """Return weekly doses in mg, wherever they lie."""
+        """Return predicted weekly doses in mg, without bounds."""
         features = row_scaler(self.rows)(paper_features(frame, self.schema))
         return np.asarray(self.scale.origin + self.scale.unit * (features @ self.theta))
 
@@ -243,7 +243,7 @@ def _tuned(
     sampler: Sampler,
     rng: Generator,
 ) -> Array:
-    """Return Algorithm 5's choice, a chunk for each pair, by the odds that are printed."""
+    """Return the choice of Algorithm 5, with the printed odds and one chunk per pair."""
     features, target = table
     pairs = list(product(radii, PENALTIES))
     size = len(target) // (len(pairs) + 1)
@@ -259,7 +259,7 @@ def _tuned(
 
 
 def _sampler_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Make a line for every measure, dose scale, sampler, ε and share of the patients."""
+    """Tabulate measures, with one row per scaling, sampler, ε and share of patients."""
     keys = ["rows", "doses", "sampler", "epsilon", "share"]
     groups = rows.groupby([*keys, "method"], sort=False)
     parts = []
@@ -341,7 +341,7 @@ def _promise_cells(quick: bool) -> list[Cell]:
 
 
 def promise_trial(cell: Cell, seed: int) -> list[Row]:
-    """Return δ at the stated ε, and ε at some δ, by integration."""
+    """Return δ at the stated ε, and ε at several δ, by integration."""
     del seed
     stated = float(cell["stated"])
     scale = 1 / (stated * SHIFTS[str(cell["shift"])])
@@ -358,7 +358,7 @@ def promise_trial(cell: Cell, seed: int) -> list[Row]:
 register(
     Study(
         name="reg-promise",
-        title="What noise with an Exponential radius promises in 14 dimensions",
+        title="Privacy of noise with an Exponential radius in 14 dimensions",
         source=f"{SOURCE}, Algorithm 4; exact integrals, nothing is sampled",
         cells=_promise_cells,
         run=promise_trial,

@@ -1,9 +1,9 @@
-"""How the paper on private regression may have scaled its table, and drawn its noise.
+"""Possible scalings of the table and samplers of noise in the paper on private regression.
 
-The text says that data are scaled into the unit ball, not how, and gives the density of
-the noise, not how it was drawn. Here are eight scalings of rows and eight of doses, some of
-which look at private data, and three samplers, two of which have too short a radius
-(`radius_noise`). Errors are averaged over the noise by a formula.
+The text says that data are scaled into the unit ball, but not how, and gives the density of
+the noise, but not how it was drawn. This module has eight scalings of rows and eight of
+doses, some of which use private data, and three samplers, two of which have too short a
+radius (`radius_noise`). Errors are averaged over the noise by a formula.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ Scaler = Callable[[Array], Array]
 
 @dataclass(frozen=True, slots=True)
 class Sampler:
-    """Noise of scale 1: a draw, and the mean square of its length in d dimensions."""
+    """Noise of scale 1: a draw, and the mean squared length in d dimensions."""
 
     draw: Callable[[int, Generator], Array]
     square: Callable[[int], float]
@@ -50,7 +50,7 @@ SAMPLERS: Final = {
     ),
     "Exponential radius": _spherical(lambda _: 1),
 }
-"""The printed density; each coordinate by itself; and a radius of the law for d = 1."""
+"""The printed density, independent coordinates, and the radius for d = 1."""
 PRINTED_SAMPLER, SHORT_SAMPLER = "Gamma radius", "Exponential radius"
 
 
@@ -60,7 +60,7 @@ def _by_longest(features: Array) -> Scaler:
 
 
 def _to_length(rows: Array, least: float = 0.0) -> Array:
-    """Bring every row to length 1, or only those that are longer than ``least``."""
+    """Scale every row to length 1; with ``least`` = 1, only rows longer than 1."""
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.asarray(rows / np.maximum(lengths, max(least, 1e-12)))
 
@@ -87,7 +87,7 @@ def _standard_cut(features: Array) -> Scaler:
 
 
 def _with_constant(features: Array) -> Scaler:
-    """Put a constant beside the columns, as high as rows are long on average."""
+    """Append the mean length of rows as a constant, and divide by the longest row."""
     height = float(np.linalg.norm(features, axis=1).mean())
 
     def wider(rows: Array) -> Array:
@@ -113,13 +113,13 @@ ROWS: Final[dict[str, Callable[[Array], Scaler]]] = {
     "standardised, cut": _standard_cut,
     "entries in [0, 1], noise for 1": _not_shortened,
 }
-"""Scalings of rows, which come divided by √8 after public ranges; all but the first and
-the last look at all patients. The last does not keep ‖x‖ ≤ 1."""
+"""Scalings of rows that are already scaled by public ranges and divided by √8. Most of them
+use the data of all patients. The last one does not keep ‖x‖ ≤ 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class DoseScale:
-    """Doses become (dose − origin)/unit, cut off at ``ends``."""
+    """The scaling of doses to (dose − origin)/unit, clipped to ``ends``."""
 
     origin: float
     unit: float
@@ -146,17 +146,17 @@ def _dose_scales(dose: Array) -> dict[str, DoseScale]:
 
 
 DOSES: Final = tuple(_dose_scales(np.array([1.0, 2.0])))
-"""The last one does not keep |y| ≤ 1."""
+"""Names of the scalings of doses; the last one does not keep |y| ≤ 1."""
 
 
 def dose_scale(name: str, dose: Array) -> DoseScale:
-    """Return a scaling by name; some look at the doses."""
+    """Return a scaling of doses by name; some are computed from ``dose``."""
     return _dose_scales(dose)[name]
 
 
 @dataclass(frozen=True, slots=True)
 class TableSums:
-    """A table by its sums, enough for the mean square of any coefficients."""
+    """Sums of a table, from which the error of any coefficients can be computed."""
 
     count: int
     gram: Array
@@ -165,37 +165,37 @@ class TableSums:
 
     @classmethod
     def of(cls, features: Array, target: Array) -> Self:
-        """Add up a table."""
+        """Compute the sums of a table."""
         moment = np.asarray(features.T @ target)
         return cls(len(target), features.T @ features, moment, float(target @ target))
 
     def error(self, theta: Array) -> float:
-        """Return the mean square."""
+        """Return the mean squared error of coefficients."""
         total = theta @ self.gram @ theta - 2 * theta @ self.moment + self.square
         return float(total) / self.count
 
     def spread(self, sampler: Sampler) -> float:
-        """Return the mean square that noise of scale 1 adds."""
+        """Return the mean squared error that noise of scale 1 adds."""
         width = len(self.moment)
         return sampler.square(width) / width * float(np.trace(self.gram)) / self.count
 
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """Coefficients, and the scale of the noise that belongs to them."""
+    """Coefficients before noise, and the scale of their noise."""
 
     theta: Array
     scale: float
 
     def error(self, table: TableSums, sampler: Sampler) -> float:
-        """Return the mean square on a table, averaged over the noise."""
+        """Return the mean squared error on a table, averaged over the noise."""
         return table.error(self.theta) + self.scale**2 * table.spread(sampler)
 
 
 def fitted(
     features: Array, target: Array, radius: float, penalty: float, epsilon: float
 ) -> Fitted:
-    """Return rls-out before its noise is drawn."""
+    """Return the coefficients of rls-out before noise, and the scale of its noise."""
     return Fitted(
         minimiser(features, target, radius, penalty),
         noise_scale(len(target), radius, penalty, epsilon),
@@ -215,5 +215,5 @@ def all_pairs(features: Array, target: Array, epsilon: float) -> list[Fitted]:
 
 
 def oracle(fits: list[Fitted], table: TableSums, sampler: Sampler) -> Fitted:
-    """Return the fit of least expected error on the rows that were learnt from."""
+    """Return the fit with the smallest expected error on the training rows."""
     return min(fits, key=lambda fit: fit.error(table, sampler))

@@ -1,4 +1,4 @@
-// Says that something takes a while, as soon as a form is sent, and that nothing answers.
+// Shows a note while a submitted form is processed, and a warning if the server is gone.
 const waits = () => document.querySelectorAll("[data-wait]");
 addEventListener("submit", (event) => {
   const own = event.target.querySelector("[data-wait]");

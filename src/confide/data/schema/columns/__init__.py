@@ -1,4 +1,4 @@
-"""Columns: how one value becomes bounded numbers, by public knowledge alone."""
+"""Columns: how a value becomes bounded numbers, using public declarations only."""
 
 from confide.data.schema.columns.column import (
     COLUMNS,

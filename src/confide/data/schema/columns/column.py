@@ -1,9 +1,9 @@
-"""The protocol of a column, the registry of its kinds, and the two encodings they share.
+"""The column protocol, the registry of column kinds, and their two encodings.
 
-A design matrix holds numbers and indicators. A column is therefore a `RangeColumn`, one
-number with its place between two ends, or a `LevelColumn`, an indicator for every level.
-A kind derives from one of them and says how it is declared and how its values are read;
-everything else that is asked of a column follows from its encoding.
+A design matrix holds numbers and indicators. A column is therefore either a `RangeColumn`,
+one number scaled from a declared range, or a `LevelColumn`, one indicator per level. Each
+kind of column derives from one of these classes and defines its declaration and how its
+values are read. The encoding determines everything else.
 """
 
 import math
@@ -22,14 +22,14 @@ from confide.data.schema.range_grid import RangeGrid
 from confide.errors import InvalidData, InvalidParameter
 
 COLUMNS: Registry[type[Any]] = Registry("kind of a column")
-"""The kinds of columns by the names that a schema file calls them."""
+"""Column classes by the name of their kind in schema files."""
 TYPICAL_SHARE = 0.8
-"""Share of the values in a typical range; half of the rest lies on each side."""
+"""Proportion of values inside a typical range; half of the rest lies on each side."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Faults:
-    """Faults of values: unreadable, out of range, or an undeclared level."""
+    """Masks of the values that are unreadable, out of range, or undeclared levels."""
 
     unreadable: AnyArray
     outside: AnyArray
@@ -37,14 +37,14 @@ class Faults:
 
     @classmethod
     def of_numbers(cls, numbers: AnyArray, ends: tuple[float, float]) -> "Faults":
-        """Compare numbers, NaN where a value cannot be read, with their range."""
+        """Compare numbers with their range; NaN stands for an unreadable value."""
         lower, upper = ends
         none = np.zeros(len(numbers), dtype=bool)
         return cls(np.isnan(numbers), (numbers < lower) | (numbers > upper), none)
 
     @classmethod
     def of_levels(cls, values: Any, levels: tuple[Any, ...], what: str) -> "Faults":
-        """Compare values with levels; in another type none of them is a level."""
+        """Compare values with levels; all are undeclared if the types do not match."""
         none = np.zeros(len(values), dtype=bool)
         try:
             return cls(none, none, level_codes(values, levels, what) < 0)
@@ -59,7 +59,7 @@ class Part(Protocol):
 
     @property
     def name(self) -> str:
-        """Its name in the table."""
+        """Name of the column in the table."""
         ...
 
     @property
@@ -69,28 +69,29 @@ class Part(Protocol):
 
     @property
     def levels(self) -> tuple[Any, ...]:
-        """The declared values where they can be listed, else none."""
+        """The declared levels; empty for numbers and dates."""
         ...
 
     @property
     def dtype(self) -> type[float] | type[str]:
-        """The type of its cells in a file of text: numbers, or text to be read later."""
+        """Type for reading text files: float for numbers, str for text parsed later."""
         ...
 
     def faults(self, values: Any) -> Faults:
-        """Return which of some known values differ from the declaration; reject none."""
+        """Return which non-missing values violate the declaration, without raising."""
         ...
 
 
 class Column(Part, Protocol):
-    """A declared column: a frozen dataclass whose fields are its section of a schema file.
+    """A declared column: a frozen dataclass with the fields of its schema file section.
 
-    ``coded`` distinguishes the two encodings, one number or indicators. ``hint`` describes
-    the kind in templates, and ``examples`` are values for its required fields.
+    ``coded`` is True for columns encoded as indicators, and False for columns encoded as
+    one number. ``hint`` describes the kind in schema templates, and ``examples`` holds
+    example values of the required fields.
 
     Examples
     --------
-    Every kind has features and the ends or levels that they come from:
+    Features are derived from the limits of a number or from the levels of a category:
 
     >>> from confide import Category, Number
     >>> Number("age", lower=18, upper=90).ends
@@ -105,44 +106,44 @@ class Column(Part, Protocol):
 
     @property
     def features(self) -> tuple[str, ...]:
-        """The names of the numbers it becomes."""
+        """Names of the features into which the column is encoded."""
         ...
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The least and the largest number; those of a range become −1 and 1."""
+        """The smallest and the largest number; the ends of a range become −1 and 1."""
         ...
 
     @property
     def possible(self) -> tuple[Any, ...]:
-        """All values that it may have, where they can be listed, else none."""
+        """All possible values of a discrete column; empty for other columns."""
         ...
 
     @property
     def per(self) -> str:
-        """The unit of its coefficients, in words."""
+        """Description of the unit of the coefficients."""
         ...
 
     @property
     def grid(self) -> RangeGrid | None:
-        """The cells in which a fit may look for a range; None if it has no range to buy."""
+        """The grid for estimating the range privately; None if it cannot be estimated."""
         ...
 
     def read(self, values: Any) -> AnyArray:
-        """Return one number for every value: the place of a level, or the number itself."""
+        """Return one number per value: the index of its level, or the number itself."""
         ...
 
     def units(self) -> tuple[Array, float]:
-        """Return what turns coefficients back: a factor per feature, and an origin."""
+        """Return one factor per feature and the origin, to convert to original units."""
         ...
 
     def lines(self) -> Lines:
-        """Return how its coefficients are shown."""
+        """Return the summary lines of the column."""
         ...
 
     @property
     def baseline(self) -> Array:
-        """What levels are compared with: a weight for each; nothing for a range."""
+        """Weights of the levels in the baseline for comparisons; empty for a range."""
         ...
 
     @property
@@ -152,32 +153,33 @@ class Column(Part, Protocol):
 
     @property
     def typical_ends(self) -> tuple[float, float] | None:
-        """Numbers between which four in five values lie, if public."""
+        """Limits between which about four in five values lie, if publicly known."""
         ...
 
     @property
     def shares(self) -> tuple[float, ...] | None:
-        """Shares of all possible values, if public."""
+        """Proportions of all possible values, if publicly known."""
         ...
 
     def moments(self) -> tuple[Array, Array]:
-        """Return mean and covariance of the features, for values spread evenly."""
+        """Return mean and covariance of the features for uniformly distributed values."""
         ...
 
     def mean_squares(self) -> Array:
-        """Return the mean squares that `moments` imply, without their covariance."""
+        """Return the mean squares of the features without computing the covariance."""
         ...
 
     def centres(self, height: float, parts: int) -> Array:
-        """Return cells of the features at a height, a row each; a range has ``parts``."""
+        """Return one row of features per level, or per part of a range of ±``height``."""
         ...
 
 
 class RangeColumn:
-    """Base class for columns that become one number: −1 and 1 at the ends, 0 in the middle.
+    """Base class for columns encoded as one number in [−1, 1].
 
-    A kind has the fields ``name`` and ``missing`` ("midpoint" or "refuse"), and defines its
-    ``ends`` and how values are ``read``. Values beyond the ends are clamped.
+    The ends of the range become −1 and 1, and its middle becomes 0. Values beyond the ends
+    are clamped. A subclass has the fields ``name`` and ``missing`` ("midpoint" or
+    "refuse"), and defines ``ends`` and ``read``.
 
     Examples
     --------
@@ -193,101 +195,102 @@ class RangeColumn:
     levels: ClassVar[tuple[Any, ...]] = ()
     possible: ClassVar[tuple[Any, ...]] = ()
     deviation: ClassVar[float] = 1 / math.sqrt(3)
-    """That of values spread evenly from −1 to 1."""
+    """Standard deviation of the uniform distribution on [−1, 1]."""
     finest: ClassVar[float] = 0.0
-    """No two values are closer to each other, as far as the kind says."""
+    """Smallest possible distance between two different values; 0 if unknown."""
     hint: ClassVar[str] = ""
     examples: ClassVar[Mapping[str, str]] = {}
 
     @property
     def typical_ends(self) -> tuple[float, float] | None:
-        """None: nothing is known."""
+        """None, because no typical range is declared."""
         return None
 
     @property
     def shares(self) -> tuple[float, ...] | None:
-        """None: nothing is known."""
+        """None, because no proportions are declared."""
         return None
 
     @property
     def grid(self) -> RangeGrid | None:
-        """None: a range that is declared is the range."""
+        """None, because the declared range is used unchanged."""
         return None
 
     @property
     def features(self: Column) -> tuple[str, ...]:
-        """The column itself."""
+        """The name of the column."""
         return (self.name,)
 
     @property
     def per(self) -> str:
-        """A unit without a name."""
+        """The unit "1", because none is declared."""
         return "1"
 
     def faults(self: Column, values: Any) -> Faults:
-        """Return which of some known values cannot be read or lie beyond the ends."""
+        """Return which non-missing values are unreadable or lie beyond the ends."""
         return Faults.of_numbers(read_each(self.read, values), self.ends)
 
     @property
     def whole(self) -> bool:
-        """Whether limits are declared as whole numbers."""
+        """Whether the limits are declared as whole numbers."""
         return False
 
     def original(self, numbers: Any) -> Any:
-        """Return numbers as a table has them, from those that were read."""
+        """Convert numbers returned by ``read`` back to values of the table."""
         return numbers
 
     def shown(self, number: float) -> str:
-        """Return a number as a table has it, for readers."""
+        """Return a number returned by ``read`` as text in the units of the table."""
         return f"{number:.6g}"
 
     def units(self: Column) -> tuple[Array, float]:
-        """Return 2/width, and the middle as origin."""
+        """Return the factor 2/width, and the middle of the range as the origin."""
         lower, upper = self.ends
         return np.array([2 / (upper - lower)]), lower / 2 + upper / 2
 
     @property
     def baseline(self) -> Array:
-        """Nothing: a range has no levels."""
+        """An empty array, because a range has no levels."""
         return np.zeros(0)
 
     @property
     def against(self) -> str:
-        """Nothing: a range has no levels."""
+        """An empty string, because a range has no levels."""
         return ""
 
     def lines(self: Column) -> Lines:
-        """Return a line for the feature."""
+        """Return one summary line for the feature."""
         return Lines(self.features, np.eye(1), np.zeros(1))
 
     def place_of(self: Column, value: float) -> float | None:
-        """Return where a number lies in the range, as −1 to 1; None if that is unknown."""
+        """Return the position of a number, scaled to [−1, 1]; None if it is unknown."""
         return None
 
     def shown_place(self, place: float) -> str:
-        """Describe where in the range a place from −1 to 1 is."""
+        """Describe a position in the range, given on the scale from −1 to 1."""
         return f"at {50 * (place + 1):.3g} % of its range"
 
     def moments(self) -> tuple[Array, Array]:
-        """Return mean and variance of values spread evenly."""
+        """Return mean and variance of the feature for uniformly distributed values."""
         return np.zeros(1), np.eye(1) * self.deviation**2
 
     def mean_squares(self) -> Array:
-        """Return the variance: the mean is 0."""
+        """Return the variance, which is the mean square because the mean is 0."""
         return np.full(1, self.deviation**2)
 
     def centres(self, height: float, parts: int) -> Array:
-        """Return the middles of equal parts of the range."""
+        """Return the midpoints of equal parts of the range, scaled to ±``height``."""
         ends = np.linspace(-height, height, parts + 1)
         return ((ends[1:] + ends[:-1]) / 2)[:, None]
 
 
 class LevelColumn:
-    """Base class for columns that become indicators, of which at most one is 1.
+    """Base class for columns encoded as indicators, of which at most one is 1.
 
-    A kind has the fields or properties ``name``, ``levels`` and ``missing`` ("category" or
-    "refuse"). It has a feature for every level, and possibly a last one for undeclared
-    values; without that, all indicators of an undeclared value are 0.
+    A subclass has the fields or properties ``name``, ``levels`` and ``missing``
+    ("category" or "refuse"). It has one feature per level, and optionally a last feature
+    for undeclared values. Without that feature, all indicators of an undeclared value are
+    0.
 
     Examples
     --------
@@ -306,17 +309,17 @@ class LevelColumn:
 
     @property
     def typical_ends(self) -> tuple[float, float] | None:
-        """None: levels have no range."""
+        """None, because levels have no range."""
         return None
 
     @property
     def shares(self) -> tuple[float, ...] | None:
-        """None: nothing is known."""
+        """None, because no proportions are declared."""
         return None
 
     @property
     def grid(self) -> RangeGrid | None:
-        """None: levels have no range."""
+        """None, because levels have no range."""
         return None
 
     @property
@@ -325,7 +328,7 @@ class LevelColumn:
         return tuple(f"{self.name}={level}" for level in self.levels)
 
     def read(self: Column, values: Any) -> AnyArray:
-        """Return which indicator every value sets, −1 for none."""
+        """Return for each value the index of the indicator that is 1, or −1 for none."""
         other, what = len(self.levels), f"column {self.name!r}"
         has_other = len(self.features) > other
         if self.missing != "refuse":
@@ -345,31 +348,31 @@ class LevelColumn:
 
     @property
     def per(self: Column) -> str:
-        """What a level is compared with."""
+        """Description of the comparison that a coefficient expresses."""
         count = len(self.features)
         return "level against none" if count == 1 else f"level, of {count}"
 
     def faults(self: Column, values: Any) -> Faults:
-        """Return which of some known values are not levels."""
+        """Return which non-missing values are not levels."""
         return Faults.of_levels(values, self.levels, self.name)
 
     def units(self: Column) -> tuple[Array, float]:
-        """Return ones: an indicator has no unit."""
+        """Return factors of 1, because an indicator has no unit."""
         return np.ones(len(self.features)), 0.0
 
     @property
     def baseline(self: Column) -> Array:
-        """What levels are compared with: a weight for each, which add up to 1."""
+        """Weights of the levels in the baseline of comparisons, which sum to 1."""
         count = len(self.features)
         return np.full(count, 1 / count)
 
     @property
     def against(self) -> str:
-        """What levels are compared with, in words."""
+        """Description of the baseline with which levels are compared."""
         return "the average of the levels of its column"
 
     def lines(self: Column) -> Lines:
-        """Return levels against the baseline, and a line for rows without a level."""
+        """Return a line per level relative to the baseline, and one for missing levels."""
         features = self.features
         count = len(features)
         if count == 1:
@@ -395,17 +398,17 @@ class LevelColumn:
         return even, np.diag(even) - np.outer(even, even)
 
     def mean_squares(self: Column) -> Array:
-        """Return how often each indicator is 1."""
+        """Return the proportion of rows in which each indicator is 1."""
         count = len(self.features)
         return np.full(count, 0.5 if count == 1 else 1 / count)
 
     def centres(self: Column, height: float, parts: int) -> Array:
-        """Return a cell for every indicator."""
+        """Return one row per level, with its indicator at ``height``."""
         return height * np.eye(len(self.features))
 
 
 def refuse_missing(name: str, instead: str) -> InvalidData:
-    """Return the error for a missing value that must be known."""
+    """Return the error for a missing value in a column that allows none."""
     return InvalidData(
         f"column {name!r} must have no missing values, because its schema says missing = "
         f'"refuse". Drop the rows without a value, or declare missing = "{instead}".'
@@ -413,12 +416,12 @@ def refuse_missing(name: str, instead: str) -> InvalidData:
 
 
 def check_name(name: Any) -> None:
-    """Reject anything that is not a name of a column."""
+    """Reject a column name that is not a non-empty string."""
     if not isinstance(name, str) or not name:
         raise InvalidParameter("name of a column", "text", name)
 
 
 def check_rule(name: str, rule: Any, rules: tuple[str, ...]) -> None:
-    """Reject a rule for missing values that a kind does not have."""
+    """Reject a rule for missing values that the kind of column does not support."""
     if not isinstance(rule, str) or rule not in rules:
         raise InvalidParameter(f"missing of column {name!r}", f"one of {list(rules)}", rule)

@@ -1,17 +1,17 @@
 """Kinds of columns: numbers, categories, booleans and dates.
 
-Each column is read row by row, without looking at any other row. What is missing,
-undeclared or out of range has a meaning that is fixed beforehand:
+Each value is encoded independently of all other rows. The treatment of missing, undeclared
+and out-of-range values is fixed in advance:
 
 =========  =================================  ==================  =========================
-kind       a value becomes                    out of range        missing
+kind       encoding                           out of range        missing
 =========  =================================  ==================  =========================
-number     its place in the range, ±1 at the  clamped             the middle, or refused
+number     position in the range, ±1 at the   clamped             midpoint, or rejected
            ends and 0 in the middle
-date       its place in the range, as above   clamped             the middle, or refused
-boolean    1 or −1                            refused             the middle, or refused
-category   an indicator per level             all zeros, or the   all zeros (a category of
-                                              indicator "other"   its own), or refused
+date       position in the range, as above    clamped             midpoint, or rejected
+boolean    1 or −1                            rejected            midpoint, or rejected
+category   one indicator per level            all zeros, or the   all zeros (a separate
+                                              indicator "other"   category), or rejected
 =========  =================================  ==================  =========================
 """
 
@@ -57,7 +57,7 @@ from confide.data.schema.range_grid import (
 from confide.errors import InvalidParameter, did_you_mean
 
 NARROWEST_RANGE = 1e-100
-"""Narrower ranges are treated as a single value."""
+"""Smallest width of a range; narrower ranges are rejected."""
 OTHER = "other"
 
 Middle = Literal["midpoint", "refuse"]
@@ -77,17 +77,17 @@ class Number(RangeColumn):
     name : str
         Name of the column in the table.
     lower : float, optional
-        Public lower limit. It may be generous, or absent.
+        Public lower limit. It may be lower than necessary, or omitted.
     upper : float, optional
-        Public upper limit. It may be generous, or absent.
+        Public upper limit. It may be higher than necessary, or omitted.
     unit : str, default=""
-        Unit, for readers: coefficients are effects per unit.
+        Name of the unit, for display. Coefficients are effects per unit.
     missing : {"midpoint", "refuse"}, default="midpoint"
         Whether a missing value becomes the middle of the range, or the table is rejected.
     range : {"auto", "private", "public"}, default="auto"
-        "private" estimates a narrower range from part of the budget of a fit; "public" uses
-        the limits unchanged; "auto" leaves the choice to the fit, which always estimates a
-        range where a limit is absent.
+        "private" spends part of the privacy budget of a fit on estimating a narrower range;
+        "public" uses the limits unchanged; "auto" leaves the choice to the fit, which
+        always estimates the range if a limit is missing.
     transform : {"none", "log", "signed-log", "sqrt"}, default="none"
         The model is linear in the transformed number; "signed-log" is sign(x)·log(1 + |x|).
     typical : tuple of two floats, optional
@@ -97,11 +97,11 @@ class Number(RangeColumn):
     Raises
     ------
     InvalidParameter
-        A field is not of the type or in the range that its description states.
+        A field has a wrong type or an invalid value.
 
     Examples
     --------
-    The middle of the range becomes 0, and an age of 120 counts as 100:
+    The middle of the range becomes 0, and an age of 120 is clamped to 100:
 
     >>> from confide import Number, Schema, Target
     >>> import pandas as pd
@@ -122,7 +122,7 @@ class Number(RangeColumn):
     kind: ClassVar[str] = "number"
     dtype: ClassVar[type[float] | type[str]] = float
     hint: ClassVar[str] = (
-        'lower = 0, upper = 120, or wider, or neither; optionally unit = "year"'
+        'lower = 0, upper = 120 (or wider, or omit both); optionally unit = "year"'
     )
     examples: ClassVar[Mapping[str, str]] = {"lower": "0", "upper": "120"}
 
@@ -143,7 +143,7 @@ class Number(RangeColumn):
         if self.range == "public" and not self.has_limits:
             raise InvalidParameter(
                 f"column {self.name!r}",
-                'given lower and upper where range = "public"',
+                'given lower and upper if range = "public"',
                 (self.lower, self.upper),
                 'Declare both, or write range = "private" to estimate the range privately.',
             )
@@ -153,7 +153,7 @@ class Number(RangeColumn):
 
     @property
     def typical_ends(self) -> tuple[float, float] | None:
-        """The typical range, as the model sees it."""
+        """The typical range on the transformed scale."""
         if self.typical is None:
             return None
         apply = TRANSFORMS[self.transform].apply
@@ -161,7 +161,7 @@ class Number(RangeColumn):
         return low, high
 
     def _plain_limit(self, value: Any) -> Any:
-        """Return a limit as Python's own number, None where it is absent."""
+        """Check a limit, and return it as an int or float; None stays None."""
         if value is None:
             return None
         number = _plain_number(value)
@@ -178,12 +178,12 @@ class Number(RangeColumn):
             f"range of column {self.name!r}",
             must,
             (self.lower, self.upper),
-            "Use what is known without looking at the table.",
+            "Choose limits that are known without looking at the table.",
         )
 
     @property
     def _limits(self) -> tuple[Any, Any]:
-        """The limits as the model sees them, None where they are absent."""
+        """The limits on the transformed scale; None for a missing limit."""
         apply = TRANSFORMS[self.transform].apply
         pair = (self.lower, self.upper)
         lower, upper = (None if x is None else float(apply(np.float64(x))) for x in pair)
@@ -191,20 +191,20 @@ class Number(RangeColumn):
 
     @property
     def label(self) -> str:
-        """What the model is linear in, by name."""
+        """The name of the column, with its transform."""
         if self.transform == "none":
             return self.name
         return f"{self.transform}({self.name})"
 
     @property
     def features(self) -> tuple[str, ...]:
-        """The column itself, with its unit."""
+        """The name of the column, with its unit or transform."""
         plain = self.transform == "none" and self.unit
         return (f"{self.name} (per {self.unit})" if plain else self.label,)
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The limits as the model sees them; where one is absent, that of the grid."""
+        """The limits on the transformed scale; the ends of the grid if one is missing."""
         return self._ends
 
     @property
@@ -226,7 +226,7 @@ class Number(RangeColumn):
 
     @property
     def grid(self) -> RangeGrid | None:
-        """The cells in which a fit looks for a range; None if it is too narrow for any."""
+        """The grid for estimating the range; None if the declared range is too narrow."""
         pair = (self.lower, self.upper)
         own = [0.0 if limit is None else float(limit) for limit in pair]
         width = own[1] - own[0]
@@ -235,7 +235,7 @@ class Number(RangeColumn):
 
     @property
     def per(self) -> str:
-        """The unit; half of the range where that is still to be bought."""
+        """The unit; half of the range if the range has yet to be estimated."""
         if not self.has_limits:
             return "half of its range"
         if self.transform == "none":
@@ -243,23 +243,26 @@ class Number(RangeColumn):
         return f"1 of {self.label}"
 
     def units(self) -> tuple[Array, float]:
-        """Return what turns coefficients back: the identity, while there is no range."""
+        """Return the factor and the origin; 1 and 0 if a limit is missing."""
         if not self.has_limits:
             return np.ones(1), 0.0
         return RangeColumn.units(self)
 
     @property
     def whole(self) -> bool:
-        """Whether both limits are whole numbers, and nothing transforms them."""
+        """Whether both limits are whole numbers and no transform is used."""
         ends = (self.lower, self.upper)
         return self.transform == "none" and all(isinstance(end, int) for end in ends)
 
     def original(self, numbers: Any) -> Any:
-        """Return numbers as a table has them: the transform is undone."""
+        """Invert the transform, to obtain values of the table."""
         return TRANSFORMS[self.transform].invert(numbers)
 
     def place_of(self, value: float) -> float | None:
-        """Return where a number lies in the range, as −1 to 1; None without limits."""
+        """Return the position of a number strictly inside the limits, scaled to [−1, 1].
+
+        Returns None for other numbers, and if a limit is missing.
+        """
         lower, upper = self._ends
         if not self.has_limits or not self.lower < value < self.upper:  # type: ignore[operator]
             return None
@@ -267,7 +270,7 @@ class Number(RangeColumn):
         return (own - (lower / 2 + upper / 2)) / (upper / 2 - lower / 2)
 
     def shown_place(self, place: float) -> str:
-        """Return which number is at a place; which share of the range, without limits."""
+        """Describe a position by its number, or as a percentage of an unknown range."""
         if not self.has_limits:
             return RangeColumn.shown_place(self, place)
         lower, upper = self._ends
@@ -275,19 +278,19 @@ class Number(RangeColumn):
         return f"at {float(found):.4g}"
 
     def within(self, lower: float, upper: float) -> "Number":
-        """Return the column with a range that was bought, in the model's own terms."""
+        """Return the column with an estimated range, given on the transformed scale."""
         invert = TRANSFORMS[self.transform].invert
         ends = float(invert(np.float64(lower))), float(invert(np.float64(upper)))
         typical = None if self.typical is None else inside(self.typical, ends)
         return replace(self, lower=ends[0], upper=ends[1], range="public", typical=typical)
 
     def read(self, values: Any) -> AnyArray:
-        """Return numbers, transformed, NaN for what is missing."""
+        """Return transformed numbers, and NaN for missing values."""
         found = as_numbers(values, self.name)
         return found if self.transform == "none" else transformed(found, self.transform)
 
     def faults(self, values: Any) -> Faults:
-        """Return which of some known values are not numbers, or beyond the limits."""
+        """Return which non-missing values are not numbers or lie beyond the limits."""
         lower = -math.inf if self.lower is None else float(self.lower)
         upper = math.inf if self.upper is None else float(self.upper)
         return Faults.of_numbers(numbers_or_nan(values), (lower, upper))
@@ -296,30 +299,30 @@ class Number(RangeColumn):
 @COLUMNS.register("category")
 @dataclass(frozen=True, slots=True)
 class Category(LevelColumn):
-    """A category with public levels: an indicator for each.
+    """A category with public levels, encoded as one indicator per level.
 
     Parameters
     ----------
     name : str
         Name of the column in the table.
     levels : sequence
-        The public levels: texts, numbers or truth values.
+        The public levels: strings, numbers or Booleans.
     other : bool, default=False
-        Whether undeclared values share an indicator named "other". Without it, all
+        Whether undeclared values share an indicator named "other". Otherwise all
         indicators of such a value are 0.
     missing : {"category", "refuse"}, default="category"
         Whether all indicators of a missing value are 0, or the table is rejected.
     share : sequence of float or mapping, optional
-        How often levels occur, if that is publicly known: for every level in order, or by
-        name for some of them. Plans use it, and summaries compare levels with the average
-        weighted by it. Coefficients do not depend on it.
+        Proportions of the levels, if publicly known: a sequence with one proportion per
+        level, or a mapping for some of the levels. Plans use them, and summaries compare
+        levels with the average weighted by them. Coefficients do not depend on them.
     reference : object, optional
-        Level that summaries compare the others with, instead of an average.
+        Level with which summaries compare the others, instead of an average.
 
     Raises
     ------
     InvalidParameter
-        A field is not of the type or in the range that its description states.
+        A field has a wrong type or an invalid value.
 
     Examples
     --------
@@ -371,7 +374,7 @@ class Category(LevelColumn):
 
     @property
     def baseline(self) -> Array:
-        """The reference, else the public shares of the levels, else equal weights."""
+        """Weights of the levels: the reference level, public proportions, or equal."""
         count = len(self.features)
         if self.reference is not None:
             return np.eye(count)[self._set_levels.index(self.reference)]
@@ -382,7 +385,7 @@ class Category(LevelColumn):
 
     @property
     def against(self) -> str:
-        """What levels are compared with, in words."""
+        """Description of the baseline with which levels are compared."""
         if self.reference is not None:
             return str(self.reference)
         if self.share is not None and sum(self.share) > 0:
@@ -395,7 +398,7 @@ class Category(LevelColumn):
 
     @property
     def shares(self) -> tuple[float, ...] | None:
-        """Shares of the indicators, if public."""
+        """Proportions of the indicators, if publicly known."""
         found: tuple[float, ...] | None = self.share
         return found
 
@@ -408,9 +411,9 @@ class Category(LevelColumn):
 @COLUMNS.register("boolean")
 @dataclass(frozen=True, slots=True)
 class Boolean(RangeColumn):
-    """Yes or no, written as true and false, yes and no, or 1 and 0.
+    """A yes/no column, written as true and false, yes and no, or 1 and 0.
 
-    Its coefficient is the effect of yes compared with no.
+    The coefficient is the effect of yes compared with no.
 
     Parameters
     ----------
@@ -419,7 +422,7 @@ class Boolean(RangeColumn):
     missing : {"midpoint", "refuse"}, default="midpoint"
         Whether a missing value lies halfway between no and yes, or the table is rejected.
     share : float, optional
-        How often yes occurs, if that is publicly known. Plans use it, fits do not.
+        Proportion of yes, if publicly known. Plans use it; fits do not.
 
     Examples
     --------
@@ -434,7 +437,7 @@ class Boolean(RangeColumn):
     missing: Middle = "midpoint"
     share: float | None = None
     kind: ClassVar[str] = "boolean"
-    hint: ClassVar[str] = "no further fields: true and false, yes and no, 1 and 0"
+    hint: ClassVar[str] = "no further fields; values are true/false, yes/no or 1/0"
     ends: ClassVar[tuple[float, float]] = (0.0, 1.0)
     possible: ClassVar[tuple[Any, ...]] = (False, True)
     per: ClassVar[str] = "yes against no"
@@ -448,16 +451,16 @@ class Boolean(RangeColumn):
 
     @property
     def shares(self) -> tuple[float, ...] | None:
-        """Shares of no and yes, if public."""
+        """Proportions of no and yes, if publicly known."""
         return None if self.share is None else (1 - self.share, self.share)
 
     def read(self, values: Any) -> AnyArray:
-        """Return 1 or 0, NaN for what is missing."""
+        """Return 1 for yes, 0 for no, and NaN for missing values."""
         return as_booleans(values, self.name)
 
 
 def _plain_number(value: Any) -> Any:
-    """Return a number as Python's own, or None."""
+    """Return a real number as an int or float; None for anything else."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
         return None
     try:
@@ -468,7 +471,7 @@ def _plain_number(value: Any) -> Any:
 
 
 def check_choice(what: str, value: Any, known: tuple[str, ...]) -> None:
-    """Reject a value that is not one of some words."""
+    """Reject a value that is not one of the known options."""
     if not isinstance(value, str) or value not in known:
         raise InvalidParameter(what, f"one of {list(known)}", value)
 

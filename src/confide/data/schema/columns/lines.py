@@ -1,4 +1,4 @@
-"""The lines of a summary for one column."""
+"""Summary lines for one column."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,11 +10,12 @@ from confide._types import Array
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lines:
-    """The lines of a summary for one column, as linear functions of its coefficients.
+    """Summary lines for one column, as linear functions of its coefficients.
 
-    ``matrix`` has a row for every name and may be sparse; ``intercept`` is what the
-    intercept takes over; ``against``, where given, is taken off every line. A category of
-    many levels is shown against their average without a matrix of all pairs of levels.
+    ``matrix`` has one row per line and may be sparse. ``intercept`` is the linear
+    combination of coefficients that is added to the intercept. ``against``, if given, is a
+    linear combination that is subtracted from every line. Thus a category with many levels
+    is shown relative to their average without a dense matrix of all pairs of levels.
     """
 
     names: tuple[str, ...]
@@ -23,6 +24,6 @@ class Lines:
     against: Array | None = None
 
     def dense(self) -> Array:
-        """Return the lines as one matrix."""
+        """Return the lines as one dense matrix."""
         whole = np.asarray(self.matrix @ np.eye(len(self.intercept)))
         return whole if self.against is None else whole - self.against

@@ -1,4 +1,4 @@
-"""Public facts about values that only plans use: typical ranges and shares."""
+"""Typical ranges and proportions: public facts that are used for planning only."""
 
 import math
 import numbers
@@ -8,13 +8,13 @@ from typing import Any
 from confide.errors import InvalidParameter, did_you_mean
 
 SHARE_ROUNDING = 1e-9
-"""Tolerance for a sum of shares above 1, due to decimal fractions."""
+"""Tolerance by which proportions may sum to more than 1, because of rounding."""
 
 
 def plain_typical(
     what: str, value: Any, limits: tuple[float | None, float | None]
 ) -> tuple[float, float] | None:
-    """Return a typical range as two numbers inside of the limits; None stays None."""
+    """Check a typical range, and return it as two plain numbers; None stays None."""
     if value is None:
         return None
     lower, upper = (-math.inf if limits[0] is None else limits[0]), limits[1]
@@ -39,16 +39,17 @@ def plain_typical(
 def inside(
     typical: tuple[float, float], ends: tuple[float, float]
 ) -> tuple[float, float] | None:
-    """Return the part of a typical range between two ends; None if nothing does."""
+    """Return the part of a typical range between two ends; None if it is empty."""
     low, high = max(typical[0], ends[0]), min(typical[1], ends[1])
     return (low, high) if low <= high else None
 
 
 def plain_shares(what: str, value: Any, levels: Sequence[Any]) -> tuple[float, ...] | None:
-    """Return shares in the order of the levels; None stays None.
+    """Return proportions in the order of the levels; None stays None.
 
-    A list has one for every level. A table names some: the others share the rest evenly.
-    Shares may add up to less than 1: the rest has none of the levels.
+    A list contains one proportion per level. A mapping gives the proportions of some
+    levels, and the rest is divided equally among the others. Proportions may sum to less
+    than 1: the remaining records have none of the levels.
     """
     if value is None:
         return None
@@ -67,7 +68,7 @@ def plain_shares(what: str, value: Any, levels: Sequence[Any]) -> tuple[float, .
 
 
 def plain_share(what: str, value: Any) -> float | None:
-    """Return the share of yes; None stays None."""
+    """Check the proportion of "yes", and return it as a float; None stays None."""
     if value is None:
         return None
     if not _is_real(value) or not 0 <= value <= 1:
@@ -76,7 +77,7 @@ def plain_share(what: str, value: Any) -> float | None:
 
 
 def _in_order(what: str, shares: Mapping[Any, Any], levels: Sequence[Any]) -> list[Any]:
-    """Return shares by level in the order of the levels; a file writes levels as text."""
+    """Return a mapping of proportions as a list, matching levels by their text."""
     names = {str(level): place for place, level in enumerate(levels)}
     strange = [key for key in shares if str(key) not in names]
     if strange:

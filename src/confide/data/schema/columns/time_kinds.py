@@ -1,4 +1,4 @@
-"""Columns of dates, as years since the first day of their range."""
+"""Date columns, with coefficients per year."""
 
 import math
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from confide.errors import InvalidParameter
 
 DAYS_PER_YEAR = 365.25
 MIDDLE_DAY = float(date(2000, 1, 1).toordinal())
-"""Reference day: ranges of dates are searched in octaves before and after it."""
+"""Origin of the grids for date ranges: their cells are octaves before and after it."""
 
 
 @COLUMNS.register("date")
@@ -30,9 +30,9 @@ class Date(RangeColumn):
     name : str
         Name of the column in the table.
     lower : date or str
-        First day, such as "2010-01-01". It may be generous.
+        First day, such as "2010-01-01". It may be earlier than necessary.
     upper : date or str
-        Last day. It may be generous.
+        Last day. It may be later than necessary.
     missing : {"midpoint", "refuse"}, default="midpoint"
         Whether a missing date becomes the middle of the range, or the table is rejected.
     range : {"auto", "private", "public"}, default="auto"
@@ -41,7 +41,7 @@ class Date(RangeColumn):
     Raises
     ------
     InvalidParameter
-        The dates cannot be read, or are not in order.
+        The dates cannot be read, or the first is not before the last.
 
     Examples
     --------
@@ -75,7 +75,7 @@ class Date(RangeColumn):
                 f"range of column {self.name!r}",
                 "two dates such as 2024-12-31, lower before upper",
                 tuple(map(str, (self.lower, self.upper))),
-                "Use what is known without looking at the table.",
+                "Choose limits that are known without looking at the table.",
             )
         check_rule(self.name, self.missing, ("midpoint", "refuse"))
         check_choice(f"range of column {self.name!r}", self.range, get_args(RangeSource))
@@ -84,48 +84,48 @@ class Date(RangeColumn):
 
     @property
     def features(self) -> tuple[str, ...]:
-        """The years that went by since the first day."""
+        """The name of the column, with the unit."""
         return (f"{self.name} (per year)",)
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The numbers of the first and the last day."""
+        """The day numbers of the first and the last day."""
         return float(self.lower.toordinal()), float(self.upper.toordinal())
 
     @property
     def grid(self) -> RangeGrid | None:
-        """The cells in which a fit looks for a range."""
+        """The grid for estimating the range privately."""
         return RangeGrid.of_days(*self.ends, MIDDLE_DAY)
 
     def within(self, lower: float, upper: float) -> "Date":
-        """Return the column with a range that was bought, rounded to whole days."""
+        """Return the column with an estimated range, rounded outwards to whole days."""
         days = math.floor(lower), math.ceil(upper)
         first, last = (date.fromordinal(day) for day in days)
         return replace(self, lower=first, upper=last, range="public")
 
     def read(self, values: Any) -> AnyArray:
-        """Return day numbers, NaN for what is missing."""
+        """Return day numbers, and NaN for missing values."""
         return as_days(values, self.name)
 
     def shown(self, number: float) -> str:
-        """Return a day."""
+        """Return the date with a given day number, in ISO format."""
         ends = date.min.toordinal(), date.max.toordinal()
         return date.fromordinal(min(max(round(number), ends[0]), ends[1])).isoformat()
 
     def shown_place(self, place: float) -> str:
-        """Return which day is at a place."""
+        """Describe a position from −1 to 1 by its date."""
         first, last = self.ends
         day = date.fromordinal(round(first + (last - first) * (place + 1) / 2))
         return f"at {day.isoformat()}"
 
     def units(self) -> tuple[Array, float]:
-        """Return a year as a part of half the range, and that half as origin, in years."""
+        """Return 2/width and the middle of the range as the origin, both in years."""
         years = (self.upper - self.lower).days / DAYS_PER_YEAR
         return np.array([2 / years]), years / 2
 
 
 def _plain_day(value: Any) -> date | None:
-    """Return a day, given as one, as a time or as text; or None."""
+    """Return a date given as a date, a datetime or ISO text; None for anything else."""
     if isinstance(value, datetime):
         return value.date()
     if isinstance(value, date):

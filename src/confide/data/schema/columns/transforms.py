@@ -1,4 +1,4 @@
-"""Increasing functions that a number may go through before the model sees it."""
+"""Increasing transforms that can be applied to a number before it is scaled."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -15,9 +15,10 @@ TransformName = Literal["none", "log", "signed-log", "sqrt"]
 
 @dataclass(frozen=True, slots=True)
 class Transform:
-    """An increasing function of numbers from ``least`` on, and its inverse.
+    """An increasing function on numbers of at least ``least``, and its inverse.
 
-    ``span`` is where ranges are looked for without limits, in the function's values.
+    ``span`` is the transformed range in which the range of a column without limits is
+    estimated.
     """
 
     apply: Callable[[Any], Any]
@@ -27,7 +28,7 @@ class Transform:
 
     @property
     def reach(self) -> tuple[float, float]:
-        """The lowest and the highest value that has an inverse among doubles."""
+        """The smallest and largest transformed values whose inverses are finite doubles."""
         ends = np.float64(self.least), np.float64(LARGEST_DOUBLE)
         lower, upper = (float(self.apply(end)) for end in ends)
         return lower, upper
@@ -46,7 +47,7 @@ TRANSFORMS: Mapping[TransformName, Transform] = {
 
 
 def transformed(numbers: AnyArray, name: TransformName) -> AnyArray:
-    """Apply a transform number by number; below its least it has its lowest value."""
+    """Apply a transform elementwise, after clamping numbers below its ``least``."""
     known = TRANSFORMS[name]
     with np.errstate(over="ignore"):
         doubles = np.asarray(numbers, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Terms of a model: columns by themselves, splines, polynomials and interactions."""
+"""Terms of a model: columns, splines, polynomials and interactions."""
 
 from confide.data.schema.terms.kinds import (
     Interaction,

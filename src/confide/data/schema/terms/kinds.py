@@ -1,16 +1,16 @@
 """Kinds of terms: B-splines, polynomials and interactions.
 
 =============  ===========================================  ===============================
-term           its features                                 why a row is no longer than 1
+term           features                                     why their length is at most 1
 =============  ===========================================  ===============================
-bs(x, 4)       B-splines on the range of x                  they are positive, add up to 1
-poly(x, 2)     Legendre polynomials of the place in the     each is within ±1, and divided
-               range, without the constant                  by the root of their number
+bs(x, 4)       B-splines on the range of x                  non-negative, with sum 1
+poly(x, 2)     Legendre polynomials of the position in      each is within ±1, and divided
+               the range, without the constant              by the root of their number
 a:b            products of the features of its parts        the length of a product is the
                                                             product of the lengths
 =============  ===========================================  ===============================
 
-Each is a function of the cells of one record and of public constants.
+The features are functions of the cells of one record and of public constants.
 """
 
 import math
@@ -34,16 +34,17 @@ from confide.errors import InvalidParameter
 MOST_FUNCTIONS = 100
 MOST_DEGREE = 10
 MOST_FEATURES = 10**5
-"""An interaction has no more."""
+"""Largest number of features of an interaction."""
 
 
 @dataclass(frozen=True, slots=True)
 class SplineTerm(RangeTerm):
-    """A curve of a number: pieces of polynomials that meet smoothly at public knots.
+    """A B-spline of a number with public knots.
 
-    Without the constant it has ``df`` degrees of freedom, as in R: ``df − degree`` knots
-    divide the range evenly, also where the range is bought. ``knots`` places them, in the
-    column's own unit; then the range must be declared, and none is bought.
+    As in R, ``df`` is the number of degrees of freedom without the constant. There are
+    ``df − degree`` inner knots, which divide the declared or estimated range evenly.
+    Alternatively, ``knots`` gives the inner knots in the unit of the column. The range must
+    then be declared, and is not estimated.
     """
 
     column: Any
@@ -70,32 +71,32 @@ class SplineTerm(RangeTerm):
                 f"knots of {what}",
                 "increasing numbers inside the declared range",
                 list(knots),
-                f"Declare lower and upper of {self.column.name} around them, or write "
-                f"{what[:-1]}, df=5): knots then divide the range evenly.",
+                f"Declare limits of {self.column.name} that contain the knots, or write "
+                f"{what[:-1]}, df=5), whose knots divide the range evenly.",
             )
         object.__setattr__(self, "knots", tuple(map(float, knots)))
 
     @property
     def name(self) -> str:
-        """What a schema file calls it."""
+        """The name of the term in schema files."""
         own = f"df={self.df}" if self.knots is None else f"knots={list(self.knots)}"
         degree = "" if self.degree == 3 else f", degree={self.degree}"
         return f"bs({text_of(self.column)}, {own}{degree})"
 
     @property
     def features(self) -> tuple[str, ...]:
-        """A name for every function."""
+        """One name per basis function."""
         count = self.df + 1
         return tuple(f"{self.name} {place}/{count}" for place in range(1, count + 1))
 
     @property
     def per(self) -> str:
-        """What its lines are."""
+        """Description of the summary lines."""
         return "curve, compared with its average"
 
     @property
     def _all_knots(self) -> Array:
-        """The knots in the range as −1 to 1, with those at its ends."""
+        """The knots on the scale from −1 to 1, including repeated knots at the ends."""
         inner = np.linspace(-1, 1, self.df - self.degree + 2)[1:-1]
         if self.knots is not None:
             inner = np.array([self.column.place_of(knot) for knot in self.knots])
@@ -104,23 +105,24 @@ class SplineTerm(RangeTerm):
 
     @property
     def constant(self) -> Array | None:
-        """The mean of every function over the range: they add up to 1."""
+        """The mean of every basis function over the range; the means sum to 1."""
         knots, order = self._all_knots, self.degree + 1
         mean: Array = (knots[order:] - knots[:-order]) / order / 2
         return mean
 
     def basis(self, places: Array) -> AnyArray:
-        """Return the functions at places from −1 to 1, a line for each."""
+        """Return one row per basis function, evaluated at positions from −1 to 1."""
         if not len(places):
             return np.zeros((self.df + 1, 0))
-        # No place lies beyond the ends; scipy would look for one in a loop of Python.
+        # All positions are inside the range. Without `extrapolate`, scipy would check this
+        # in a slow Python loop.
         found = BSpline.design_matrix(
             places, self._all_knots, self.degree, extrapolate=True
         )
         return np.asarray(found.toarray().T * MARGIN)
 
     def lines(self) -> Lines:
-        """Return the curve at as many points, against its average over the range."""
+        """Return lines for the curve at ``df + 1`` points, relative to its average."""
         knots, degree = self._all_knots, self.degree
         points = np.array(
             [knots[j + 1 : j + degree + 1].mean() for j in range(self.df + 1)]
@@ -133,7 +135,7 @@ class SplineTerm(RangeTerm):
 
 @dataclass(frozen=True, slots=True)
 class PolynomialTerm(RangeTerm):
-    """A polynomial of a number, without its constant."""
+    """A polynomial of a number, without the constant."""
 
     column: Any
     degree: int = 2
@@ -146,17 +148,17 @@ class PolynomialTerm(RangeTerm):
 
     @property
     def name(self) -> str:
-        """What a schema file calls it."""
+        """The name of the term in schema files."""
         return f"poly({text_of(self.column)}, {self.degree})"
 
     @property
     def features(self) -> tuple[str, ...]:
-        """A name for every degree."""
+        """One name per degree."""
         return tuple(f"{self.name} {k}" for k in range(1, self.degree + 1))
 
     @property
     def per(self) -> str:
-        """What its lines are."""
+        """Description of the summary lines."""
         return "power"
 
     @property
@@ -164,12 +166,12 @@ class PolynomialTerm(RangeTerm):
         return MARGIN / math.sqrt(self.degree)
 
     def basis(self, places: Array) -> AnyArray:
-        """Return Legendre polynomials at places from −1 to 1, a line for each."""
+        """Return one row per Legendre polynomial, at positions from −1 to 1."""
         table: Any = legendre.legvander(places, self.degree)[:, 1:].T
         return np.asarray(np.clip(table, -1.0, 1.0) * self._scale)
 
     def lines(self) -> Lines:
-        """Return the coefficients of powers of the number in its own unit."""
+        """Return lines for the coefficients of powers of the number in its own unit."""
         factors, origin = self.column.units()
         place = Powers([-origin * factors[0], factors[0]])
         matrix = np.zeros((self.degree + 1, self.degree))
@@ -184,10 +186,10 @@ class PolynomialTerm(RangeTerm):
 
 @dataclass(frozen=True, slots=True)
 class Interaction:
-    """Products of the features of two parts or more: columns, splines or polynomials.
+    """Products of the features of at least two columns, splines or polynomials.
 
-    Numbers count from the middle of their range, and yes and no are 1 and −1: effects of
-    the parts are those at the middle.
+    Numbers are centred at the middle of their range, and yes and no are coded as 1 and −1.
+    The main effects of the parts are therefore effects at the middle of the other parts.
     """
 
     parts: tuple[Any, ...]
@@ -206,7 +208,7 @@ class Interaction:
 
     @property
     def name(self) -> str:
-        """What a schema file calls it."""
+        """The name of the term in schema files."""
         return ":".join(map(text_of, self.parts))
 
     @property
@@ -216,32 +218,32 @@ class Interaction:
 
     @property
     def coded(self) -> bool:
-        """Whether one feature at most is set: that of two levels or more."""
+        """Whether all parts are categories, so that at most one feature is 1."""
         return all(part.coded for part in self.parts)
 
     @property
     def features(self) -> tuple[str, ...]:
-        """A name for every product."""
+        """One name per product."""
         return _products([part.features for part in self.parts])
 
     @property
     def per(self) -> str:
-        """What its coefficients are about, part by part."""
+        """Description of the unit of the coefficients, combined from the parts."""
         return " × ".join(part.per for part in self.parts)
 
     def units(self) -> tuple[Array, float]:
-        """Return products of the parts' factors; each number counts from its middle."""
+        """Return products of the factors of the parts, and 0 as the origin."""
         return kron([part.units()[0] for part in self.parts]), 0.0
 
     def lines(self) -> Lines:
-        """Return a line for every product; curves are shown at their points."""
+        """Return one summary line per product; splines are shown at points of the curve."""
         shown = [_shown(part) for part in self.parts]
         matrix = kron([matrix for _, matrix in shown])
         names = _products([names for names, _ in shown])
         return Lines(names, matrix, np.zeros(matrix.shape[1]))
 
     def encode(self, units: Units) -> AnyArray:
-        """Return the products, a line for each; of levels the place of their pair."""
+        """Return one row per product, or the indices of combinations of levels."""
         if self.coded:
             return self._pair(units)
         table: AnyArray | None = None
@@ -256,7 +258,7 @@ class Interaction:
         return table
 
     def _pair(self, units: Units) -> AnyArray:
-        """Return the place among all pairs of levels, −1 where one has none."""
+        """Return the index among all combinations of levels; −1 if a level is missing."""
         place: Any = 0
         known: Any = True
         for part in self.parts:
@@ -266,19 +268,19 @@ class Interaction:
         return np.where(known, place, -1)
 
     def moments(self) -> tuple[Array, Array]:
-        """Return mean and covariance for independent parts."""
+        """Return mean and covariance, assuming that the parts are independent."""
         both = [part.moments() for part in self.parts]
         mean = kron([mean for mean, _ in both])
         second = kron([spread + np.outer(m, m) for m, spread in both])
         return mean, second - np.outer(mean, mean)
 
     def mean_squares(self) -> Array:
-        """Return the mean squares of the features: products of those of the parts."""
+        """Return the mean squares of the features: products over independent parts."""
         return kron([part.mean_squares() for part in self.parts])
 
 
 def kron(factors: Sequence[Array]) -> Array:
-    """Return the Kronecker product, the last factor running fastest."""
+    """Return the Kronecker product, with the index of the last factor varying fastest."""
     whole: Any = factors[0]
     for one in factors[1:]:
         whole = np.kron(whole, one)
@@ -286,7 +288,7 @@ def kron(factors: Sequence[Array]) -> Array:
 
 
 def text_of(effect: Any) -> str:
-    """Return an effect as in a schema file; unusual names are in backticks."""
+    """Return an effect as text for a schema file, with unusual names in backticks."""
     name: str = effect.name
     if isinstance(effect, RangeTerm | Interaction) or name.isidentifier():
         return name
@@ -294,12 +296,12 @@ def text_of(effect: Any) -> str:
 
 
 def columns_of(effect: Any) -> tuple[Column, ...]:
-    """Return the columns that an effect is made of: a column is made of itself."""
+    """Return the columns from which an effect is computed; for a column, itself."""
     return effect.columns if isinstance(effect, RangeTerm | Interaction) else (effect,)
 
 
 def features_of(effect: Any, units: Units) -> AnyArray:
-    """Return the features of an effect, a line for each, also where it is coded."""
+    """Return one row per feature, with indicators as rows of zeros and ones."""
     if isinstance(effect, RangeTerm):
         return effect.encode(units)
     if isinstance(effect, Interaction):
@@ -315,7 +317,7 @@ def _indicators(codes: AnyArray, count: int) -> AnyArray:
 
 
 def _shown(part: Any) -> tuple[tuple[str, ...], Array]:
-    """Return the lines of a part inside of an interaction: what it is at some points."""
+    """Return the names and values by which a part is shown in an interaction."""
     if isinstance(part, SplineTerm):
         lines = part.lines()
         return lines.names, lines.matrix + lines.intercept

@@ -1,8 +1,8 @@
-"""The protocol of an effect: what a design, a summary and a plan ask of a term or column.
+"""The effect protocol, which columns and terms implement.
 
-A column by itself is an effect. So is a term, which is made of one record's cells and of
-public constants alone. Its features are bounded by construction: no row of them is longer
-than 1, whatever the cells hold.
+An effect is a column, or a term computed from columns. Its features depend only on the
+cells of one record and on public constants. They are bounded by construction: the features
+of one record have Euclidean length at most 1, whatever its cells are.
 """
 
 from dataclasses import dataclass, field
@@ -15,15 +15,15 @@ from confide.data.schema.columns import Column
 from confide.data.schema.columns.lines import Lines
 
 MARGIN = 1 - 2.0**-40
-"""Margin of bases below length 1: rounding never makes a row longer."""
+"""Factor slightly below 1, so that rounding never makes a row longer than 1."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Units:
-    """Cells of some rows, by the names of their columns.
+    """Scaled values of columns by name, from which terms are computed.
 
-    ``numbers`` lie in [−1, 1], 0 where they are missing; ``codes`` are the places of
-    levels, −1 for none.
+    ``numbers`` lie in [−1, 1], with 0 for missing values. ``codes`` are the indices of
+    levels, with −1 for none.
     """
 
     numbers: dict[str, Array] = field(default_factory=dict)
@@ -31,63 +31,63 @@ class Units:
 
 
 class Effect(Protocol):
-    """A part of the model: a column, or a term made of columns."""
+    """A part of the model: a column, or a term computed from columns."""
 
     @property
     def coded(self) -> bool:
-        """Whether at most one of its features is set."""
+        """Whether the features are indicators, of which at most one is 1."""
         ...
 
     @property
     def name(self) -> str:
-        """What a schema file calls it."""
+        """The name of the effect in schema files."""
         ...
 
     @property
     def features(self) -> tuple[str, ...]:
-        """The names of the numbers it becomes."""
+        """The names of the features."""
         ...
 
     @property
     def per(self) -> str:
-        """The unit of its coefficients, in words."""
+        """Description of the unit of the coefficients."""
         ...
 
     def units(self) -> tuple[Array, float]:
-        """Return what turns coefficients back: a factor per feature, and an origin."""
+        """Return one factor per feature and the origin, to convert to original units."""
         ...
 
     def lines(self) -> Lines:
-        """Return how its coefficients are shown."""
+        """Return the summary lines of the effect."""
         ...
 
     def moments(self) -> tuple[Array, Array]:
-        """Return mean and covariance of the features, for values spread evenly."""
+        """Return mean and covariance of the features for uniformly distributed values."""
         ...
 
     def mean_squares(self) -> Array:
-        """Return the mean squares that `moments` imply, without their covariance."""
+        """Return the mean squares of the features without computing the covariance."""
         ...
 
 
 class Term(Effect, Protocol):
-    """An effect that is made of columns."""
+    """An effect that is computed from one or more columns."""
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """The columns it is made of."""
+        """The columns from which the term is computed."""
         ...
 
     def encode(self, units: Units) -> AnyArray:
-        """Return its features, a line for each; of a coded one the place that is set."""
+        """Return one row per feature, or for indicators the index of the one that is 1."""
         ...
 
 
 def constant_of(part: Any) -> Array | None:
-    """Return weights with which coefficients of a part average to its constant.
+    """Return weights of the coefficients of a part that extract its constant component.
 
-    Where a part can be the same for every row, all its coefficients are equal. None for a
-    part that cannot be.
+    Such a part is constant over rows if all its coefficients are equal. The weights sum to
+    1. None is returned if the features of the part do not sum to a constant.
     """
     if isinstance(part, RangeTerm):
         return part.constant
@@ -97,31 +97,31 @@ def constant_of(part: Any) -> Array | None:
 
 
 class RangeTerm:
-    """A term of one column of numbers: some functions of its place in the range."""
+    """A term of one numeric column: functions of its position in the range."""
 
     __slots__ = ()
     coded: ClassVar[bool] = False
 
     @property
     def columns(self: Any) -> tuple[Column, ...]:
-        """The column it is made of."""
+        """The column from which the term is computed."""
         return (self.column,)
 
     @property
     def constant(self) -> Array | None:
-        """None: its functions cannot add up to a constant."""
+        """None, because the functions do not sum to a constant."""
         return None
 
     def units(self: Any) -> tuple[Array, float]:
-        """Return ones: its functions have no unit."""
+        """Return factors of 1, because the functions have no unit."""
         return np.ones(len(self.features)), 0.0
 
     def encode(self: Any, units: Units) -> AnyArray:
-        """Return the functions at every row's place."""
+        """Return the functions at the position of every row."""
         return self.basis(units.numbers[self.column.name])
 
     def moments(self: Any) -> tuple[Array, Array]:
-        """Return mean and covariance for values spread evenly over the range."""
+        """Return mean and covariance for values uniformly distributed over the range."""
         edges = np.linspace(-1, 1, 257)
         values = self.basis((edges[1:] + edges[:-1]) / 2)
         return values.mean(axis=1), np.atleast_2d(np.cov(values, bias=True))

@@ -1,6 +1,7 @@
-"""Terms as text: `age`, `bs(weight, df=5)`, `poly(age, 2)`, `sex:bs(weight, df=5)`.
+"""Parser for terms such as `age`, `bs(weight, df=5)` and `sex:bs(weight, df=5)`.
 
-Names that are not Python names are written in backticks: `` `hours-per-week` ``.
+Names that are not valid Python identifiers are written in backticks, such as
+`` `hours-per-week` ``.
 """
 
 import ast
@@ -20,18 +21,18 @@ from confide.data.schema.terms.kinds import (
 from confide.errors import InvalidParameter, did_you_mean
 
 FUNCTIONS = {"bs": ("df", "degree", "knots"), "poly": ("degree",)}
-"""The functions that a term may call, and their settings in order."""
+"""Functions that a term may call, with their arguments after the column in order."""
 HINTS = {
     "C": "The schema declares which columns are categories.",
-    "I": "Powers are written as poly(x, 2), products as x:z.",
+    "I": "Write powers as poly(x, 2), and products as x:z.",
 }
-"""What functions of R's formulas are here."""
+"""Hints for functions that exist in R formulas but not here."""
 _FACTORS = re.compile(r"(?:`[^`]*`|\([^()]*\)|[^:`()])+")
 _QUOTED = re.compile(r"`([^`]*)`")
 
 
 def read_terms(texts: Sequence[str], columns: Sequence[Column]) -> tuple[Any, ...]:
-    """Return the columns and the terms that texts mean."""
+    """Parse a list of terms; return a column or a term object for each."""
     known = {column.name: column for column in columns}
     return tuple(read_term(text, known) for text in texts)
 
@@ -39,16 +40,19 @@ def read_terms(texts: Sequence[str], columns: Sequence[Column]) -> tuple[Any, ..
 def checked_terms(
     texts: Sequence[str], columns: Sequence[Any]
 ) -> tuple[tuple[str, ...], tuple[Any, ...]]:
-    """Return terms as they are written, and columns: ranges with knots are public."""
+    """Check terms; return their canonical text, and the columns.
+
+    The range of a column with given knots is set to "public".
+    """
     effects = read_terms(texts, columns)
     used = [column for effect in effects for column in columns_of(effect)]
     single = [one.name for one in used if one.coded and len(one.features) < 2]
     if single:
-        must = "of two levels or more: one level alone is the intercept"
+        must = "of at least two levels: a single level would duplicate the intercept"
         raise InvalidParameter(f"category {single[0]!r} in a term", must, "one level")
     written = tuple(map(text_of, effects))
     if len({*written}) != len(written):
-        raise InvalidParameter("terms", "listed once each", list(texts))
+        raise InvalidParameter("terms", "listed without duplicates", list(texts))
     placed = {
         part.column.name
         for effect in effects
@@ -59,18 +63,18 @@ def checked_terms(
     if bought:
         raise InvalidParameter(
             f"range of column {bought[0]!r}",
-            "'public' for given knots: a privately estimated range may not contain them",
+            "'public' if knots are given: an estimated range may not contain them",
             "private",
-            'Write range = "public", or give df in place of knots.',
+            'Write range = "public", or give df instead of knots.',
         )
     kept = (replace(c, range="public") if c.name in placed else c for c in columns)
     return written, tuple(kept)
 
 
 def read_term(text: Any, columns: Mapping[str, Column]) -> Any:
-    """Return the column or the term that a text means."""
+    """Parse a term; return a column or a term object."""
     if not isinstance(text, str) or not text.strip():
-        raise InvalidParameter("term", 'text, as "age" or "age:region"', text)
+        raise InvalidParameter("term", 'text, such as "age" or "age:region"', text)
     plain = text.strip()
     if plain in columns:
         return columns[plain]
@@ -115,7 +119,7 @@ def _called(
             function,
             did_you_mean(function, FUNCTIONS)
             or HINTS.get(function)
-            or "A logarithm or a root is declared as the transform of a column.",
+            or "Declare a logarithm or a square root as the transform of a column.",
         )
     if not call.args or not isinstance(call.args[0], ast.Name):
         raise _no_term(text)
@@ -124,8 +128,10 @@ def _called(
     if function == "poly":
         return PolynomialTerm(column, settings.get("degree", 2))
     if ("df" in settings) == ("knots" in settings):
-        must = "given df, or knots"
-        raise InvalidParameter(f"term {text!r}", must, sorted(settings), "As bs(x, df=5).")
+        must = "given either df or knots"
+        raise InvalidParameter(
+            f"term {text!r}", must, sorted(settings), "For example, write bs(x, df=5)."
+        )
     knots = settings.get("knots")
     if knots is not None and not isinstance(knots, list | tuple):
         raise InvalidParameter(f"knots of term {text!r}", "a list of numbers", knots)
@@ -144,7 +150,7 @@ def _settings(call: ast.Call, known: tuple[str, ...], text: str) -> dict[str, An
     if strange:
         hint = did_you_mean(strange[0], known)
         raise InvalidParameter(
-            f"settings of term {text!r}", f"{list(known)}", strange, hint
+            f"settings of term {text!r}", f"among {list(known)}", strange, hint
         )
     try:
         return {name: ast.literal_eval(value) for name, value in given}
@@ -162,7 +168,7 @@ def _column(name: str, columns: Mapping[str, Column]) -> Column:
         return columns[name]
     raise InvalidParameter(
         "column of a term",
-        f"one of the declared ones, {list(columns)}",
+        f"one of the declared columns {list(columns)}",
         name,
         did_you_mean(name, columns),
     )
@@ -171,8 +177,7 @@ def _column(name: str, columns: Mapping[str, Column]) -> Column:
 def _no_term(text: str) -> InvalidParameter:
     return InvalidParameter(
         "term",
-        "a column, bs(column, df=5), poly(column, 2), or a product of these written with "
-        "colons",
+        "a column, bs(column, df=5), poly(column, 2), or several of these joined by colons",
         text,
         "Put names with spaces or hyphens in backticks.",
     )

@@ -1,1 +1,1 @@
-"""NAPP-ERM as published."""
+"""NAPP-ERM (noise-augmented privacy-preserving ERM), as published."""

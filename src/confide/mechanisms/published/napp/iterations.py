@@ -1,8 +1,8 @@
-"""NAPP's iterations: ridge problems whose weights follow the previous iterate.
+"""Iterations of NAPP: ridge problems with weights from the previous iterate.
 
 Iteration t minimises Σφ + ⟨b,θ⟩ + Σ wⱼθⱼ² with w from iterate t − 1. A `Step` solves one
-such problem: exactly in the limit of many augmented rows (here), or on augmented rows
-(`napp_augment`).
+such problem: either in the limit of many augmented rows (`ExactStep`), or with a given
+number of augmented rows (`AugmentedStep`).
 """
 
 import math
@@ -22,7 +22,7 @@ from confide.solvers import minimise
 
 
 class Step(Protocol):
-    """One reweighted problem over fixed rows."""
+    """Solver of reweighted problems over fixed rows."""
 
     def solve(self, weights: Array, linear: Array, start: Array) -> Array:
         """Return the minimiser, or its approximation on augmented rows."""
@@ -35,15 +35,15 @@ class Step(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class NappStopping:
-    """When the iterations of NAPP stop.
+    """Stopping rule for the iterations of NAPP.
 
     Parameters
     ----------
     iterations : int, default=80
         Largest number of iterations.
     change : float, default=0
-        Relative change that ends them. With 0 all iterations are run, as for the published
-        figures.
+        Relative change of the objective at which iterations stop. With 0 all iterations are
+        run, as for the published figures.
 
     Raises
     ------
@@ -69,14 +69,14 @@ class NappStopping:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class NappPath:
-    """The course of the iterations: a function of the private rows, never to be released.
+    """Result of the iterations, which depends on the private rows and is not for release.
 
     Parameters
     ----------
     theta : ndarray
         Coefficients after the last iteration.
     before : ndarray
-        Coefficients before it.
+        Coefficients before the last iteration.
     weights : ndarray
         Weights of the last ridge problem.
     iterations : int
@@ -84,7 +84,7 @@ class NappPath:
     thetas : tuple of ndarray, default=()
         Coefficients after each iteration, if a trace was requested.
     losses : tuple of float, default=()
-        Loss after each iteration, if a trace was requested.
+        Objective after each iteration, if a trace was requested.
 
     Examples
     --------
@@ -111,7 +111,10 @@ def follow(
     folded: bool = False,
     traced: bool = False,
 ) -> NappPath:
-    """Iterate; ``folded`` turns ⟨b,θ⟩ into ⟨b,|θ|⟩ by the signs of the iterate before."""
+    """Run the iterations.
+
+    ``folded`` replaces ⟨b,θ⟩ by ⟨b,|θ|⟩, with the signs of the previous iterate.
+    """
     theta = before = guess = np.zeros(len(linear))
     weights = weighting.first(len(linear))
     pull, done = linear, 0
@@ -137,24 +140,24 @@ def follow(
 
 
 def settled(path: NappPath, zero_below: float) -> Array:
-    """Return the estimate with 0 where its sign still flips or where it is tiny."""
+    """Return the estimate, setting coefficients to 0 that are tiny or still change sign."""
     restless = path.theta * path.before < 0
     return np.where(restless | (np.abs(path.theta) <= zero_below), 0.0, path.theta)
 
 
 def _whole(step: Step, theta: Array, pull: Array, weights: Array) -> float:
-    """Return l(θ | D, e) without the constant of the augmented rows."""
+    """Return the objective l(θ | D, e), without the constant from augmented rows."""
     return step.loss(theta) + float(pull @ theta + weights @ theta**2)
 
 
 class ExactStep:
-    """The limit of many augmented rows, by Newton's method with warm starts.
+    """Problem in the limit of many augmented rows, solved by Newton's method.
 
-    The Hessian of the losses is kept until a step gains less than it should: near the
-    fixed point one gradient a reweighting is enough. Where the linear term changes, as it
-    does at every turn while signs flip, that of the turn before is put aside and the one
-    before that is taken up. Coordinates are scaled by (2w)^(−½), so weights may grow
-    without bound.
+    Solutions are warm-started. The Hessian of the loss is reused until steps converge too
+    slowly: near the fixed point one gradient per reweighting is enough. While signs flip,
+    the linear term alternates between two values. A second Hessian is therefore kept, and
+    the two are exchanged whenever the linear term changes. Coordinates are scaled by
+    (2w)^(−½), so that weights may grow without bound.
     """
 
     def __init__(self, objective: Objective, rows: Rows) -> None:
@@ -170,7 +173,7 @@ class ExactStep:
             self._energy = float(self._y @ self._y)
 
     def loss(self, theta: Array) -> float:
-        """Return Σφ."""
+        """Return Σφ over the rows."""
         if self._square:
             bowl = theta @ self._gram @ theta
             return float(bowl - 2 * (self._pull @ theta) + self._energy) / 2

@@ -1,6 +1,6 @@
-"""NAPP-ERM as Li and Liu published it, slips repaired: for comparison, not for use.
+"""NAPP-ERM as published by Li and Liu, with misprints corrected: for comparison only.
 
-Every variant says how far it can be trusted, and why.
+The status of every variant is recorded, with the reason.
 """
 
 import math
@@ -30,6 +30,7 @@ from confide.mechanisms.published.napp.rows import (
     check_augmentation,
     recycle,
 )
+from confide.mechanisms.published.napp.verdicts import Verdict, refusal, verdict
 from confide.mechanisms.published.napp.weights import NappTarget, Weighting
 from confide.mechanisms.release import NoiseRecord, Release
 from confide.noise import (
@@ -51,128 +52,24 @@ from confide.privacy import (
 )
 from confide.privacy.budgets import exact
 
-INSTEAD = (
-    "Use AdaptiveObjectivePerturbation (mechanism='adaptive'), which fixes the weights "
-    "from a first private look before it takes the second; pass accept_unproved=True only "
-    "to compare."
-)
-PAGE = "napp.md#"
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """A status, where docs/napp.md argues it, and the argument in three sentences."""
-
-    status: Status
-    section: str
-    why: str
-
-    @property
-    def theorem(self) -> str:
-        """The page that a release points to."""
-        return PAGE + self.section
-
-
-RETRIEVAL = Verdict(
-    Status.REFUTED,
-    "retrieval",
-    "Retrieval computes Δε from the private iterate and then publishes it or acts on it. "
-    "The budget that it returns was needed: the privacy loss of outcomes near 0 exceeds "
-    "the remaining ε − Δε. Under MOOR Δε alone distinguishes neighbouring tables.",
-)
-SELECTION = Verdict(
-    Status.REFUTED,
-    "selection",
-    "The term ⟨b,|θ|⟩ takes its signs from the data, so the noise no longer covers a shift "
-    "of the gradient. With b > 0 an estimate cannot exceed the one without noise, which is "
-    "a function of the table. One more record reaches, with probability 0.22 at ε = 1, "
-    "values that were impossible without it.",
-)
-WHOLE_SELECTION = Verdict(
-    Status.REFUTED,
-    "selection",
-    "The term ⟨b,|θ|⟩ takes its signs from the data, so the noise no longer covers a shift "
-    "of the gradient. From a balanced table an estimate is never negative: b < 0 pulls it "
-    "up and b > 0 makes its sign flip until it is set to 0. One more negative record makes "
-    "it negative with probability 0.18 at ε = 1.",
-)
-MOOR = Verdict(
-    Status.REFUTED,
-    "moor",
-    "The weights follow the previous private iterate, so the proof's fixed curvature does "
-    "not exist. At the fixed point of the lasso the penalty is a straight line near 0 and "
-    "has no curvature there at all. At ε = 1 and δ = 0 as claimed, δ(1) is at least 0.06 "
-    "after 80 iterations and 0.03 after 20.",
-)
-STEPS = Verdict(
-    Status.CLAIMED,
-    "steps",
-    "Every reweighting step looks at the data through the step before, and the published "
-    "proof treats the weights of the last step as constants. No counterexample is known "
-    "and no proof either. With a convex fixed point, solver='convex' solves the same "
-    "problem directly and is PROVED.",
-)
-AUGMENTED = Verdict(
-    Status.CLAIMED,
-    "augmented",
-    "Augmented rows imitate ridge and noise only up to an error of order n_e^(−½). The "
-    "published proof argues about the limit. No theorem covers the rows themselves.",
-)
-CONVEX = Verdict(
-    Status.PROVED,
-    "convex",
-    "Without MOOR the fixed point minimises one convex objective with a ridge of 2Λ₀, "
-    "which is objective perturbation by Kifer, Smith and Thakurta. The distance of the "
-    "solution from the minimiser is certified.",
-)
-
-
-def verdict(
-    *,
-    adapts: bool,
-    moor: bool,
-    selection: bool,
-    truncated: bool,
-    retrieval: bool,
-    augmented: bool,
-    convex: bool,
-    steps: int,
-) -> Verdict:
-    """Return the harshest verdict that applies to a variant."""
-    if retrieval:
-        return RETRIEVAL
-    if selection:
-        return SELECTION if truncated else WHOLE_SELECTION
-    if convex:
-        return CONVEX
-    if moor and adapts and steps > 1:
-        return MOOR
-    return AUGMENTED if augmented else STEPS
-
-
-def refusal(found: Verdict) -> str:
-    """Explain why a variant does not run unless it was accepted."""
-    return f"This variant of NAPP is {found.status}. {found.why} {INSTEAD}"
-
-
 Solver = Literal["reweighting", "convex"]
 Retrieval = Literal["none", "return", "recycle"]
 
 LASSO = NappTarget()
 DEFAULT_STOPPING = NappStopping()
 NO_PENALTY = Need(
-    "an objective without a penalty of its own",
+    "an objective without a separate penalty",
     lambda objective: objective.penalty is None,
-    "describe the penalty by Napp(target=...)",
+    "set the penalty by Napp(target=...)",
 )
 
 
 @dataclass(frozen=True, slots=True)
 class NappCalibration(Calibration):
-    """Noise and floor of NAPP, which reweights all rows at once."""
+    """Noise and floor of NAPP."""
 
     def check_rows(self, rows: Rows) -> None:
-        """Reject rows in parts, before anything is spent."""
+        """Reject rows that are not in memory, before any budget is spent."""
         require_in_memory(rows, "NAPP")
 
 
@@ -182,7 +79,7 @@ class Napp:
 
     Guarantee    none for most variants; see ``status`` and docs/napp.md.
     Public       loss, target, bounds, floor, budget, number of iterations.
-    Private      rows and targets, and their number.
+    Private      rows and targets, and the number of rows.
     Noise        spherical Laplace or Gaussian on the linear term, as published: rate rε/L
                  or variance 2L²(rε + log 1/δ)/(rε)². The ridge l2 is 2Λ₀.
     Proof        of solver="convex" alone: docs/proofs/objective-perturbation.md.
@@ -192,7 +89,7 @@ class Napp:
     target : NappTarget, optional
         The penalty to imitate.
     moor : bool, default=True
-        Use the larger of the weights of the penalty and the floor Λ₀ instead of their sum.
+        Use the maximum of the weight of the penalty and the floor Λ₀ instead of their sum.
     selection : bool, default=False
         Replace ⟨b,θ⟩ by ⟨b,|θ|⟩.
     truncation : float, default=-inf
@@ -200,19 +97,20 @@ class Napp:
     solver : {"reweighting", "convex"}, default="reweighting"
         "convex" solves for the fixed point directly.
     stopping : NappStopping, optional
-        When iterations stop.
+        Stopping rule of the iterations.
     retrieval : {"none", "return", "recycle"}, default="none"
-        Whether unused budget is returned or used again.
+        Whether unused budget is returned or recycled.
     rounds : int, default=1
-        Largest number of retrievals.
+        Largest number of rounds of recycling.
     augmented : int, optional
-        Number n_e of augmented rows for ``estimator``; by default infinitely many.
+        Number n_e of augmented rows for ``estimator``. By default the limit of infinitely
+        many is used.
     estimator : estimator of scikit-learn, optional
-        Fits the augmented rows.
+        Estimator that is fitted to the augmented rows.
     share : float, str or Fraction, default=1/2
         Share r of ε that determines the noise.
     zero_below : float, default=1e-8
-        Coefficients smaller than this are 0.
+        Coefficients with at most this absolute value are set to 0.
     accept_unproved : bool, default=False
         Allow variants whose guarantee is refuted or only claimed.
 
@@ -221,7 +119,7 @@ class Napp:
     InvalidParameter
         Settings are not valid or cannot be combined.
     Unproved
-        The variant is refuted or only claimed, and this was not accepted.
+        The variant is refuted or only claimed, and ``accept_unproved`` is not set.
 
     Examples
     --------
@@ -274,7 +172,7 @@ class Napp:
 
     @property
     def status(self) -> Status:
-        """PROVED, CLAIMED or REFUTED."""
+        """Status of this variant: PROVED, CLAIMED or REFUTED."""
         return self.verdict.status
 
     def calibrate(
@@ -285,16 +183,16 @@ class Napp:
         *,
         copies: int = 1,
     ) -> Calibration:
-        """Choose noise and floor from public facts alone.
+        """Choose noise and floor from public information alone.
 
         Parameters
         ----------
         objective : Objective
             Loss, penalty and public bounds.
         budget : Pure, Approx or Zcdp
-            What all copies together may cost.
+            Joint privacy budget of all copies.
         neighbours : Neighbours
-            Relation to protect.
+            Neighbour relation to protect.
         copies : int, default=1
             Number of objectives on the same rows that share the budget.
 
@@ -335,14 +233,14 @@ class Napp:
     def release(
         self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Iterate every task under its own noise and release the results together.
+        """Run the iteration for every copy, each with its own noise.
 
         Parameters
         ----------
         calibration : Calibration
-            What `calibrate` returned.
+            Result of `calibrate`.
         tasks : iterable of Rows
-            Rows of each task.
+            Private rows of every copy, with the target of that copy.
         entropy : Entropy
             Source of randomness.
 
@@ -369,27 +267,27 @@ class Napp:
         return replace(release, retrieved=tuple(found for _, found in results))
 
     def trace(self, calibration: Calibration, rows: Rows, entropy: Entropy) -> NappPath:
-        """Return every iterate and the objective along the way, for a picture.
+        """Return every iterate and its objective, for plots.
 
-        It is a function of the rows, so only a seeded run, which is not private, can have
-        one. The seed of a release repeats that release.
+        A trace is a function of the private rows, so only a seeded run, which is not
+        private, can have one. The seed of a release repeats the run of that release.
 
         Parameters
         ----------
         calibration : Calibration
-            What `calibrate` returned.
+            Result of `calibrate`.
         rows : Rows
-            The rows.
+            Private rows.
         entropy : Entropy
-            A seeded source of randomness.
+            Seeded source of randomness.
 
         Returns
         -------
         NappPath
-            The course of the iterations.
+            Iterates and their objectives.
         """
         if entropy.secret:
-            raise PrivacyLeak("a trace shows the private rows: seed the run to have one")
+            raise PrivacyLeak("a trace reveals private rows and needs a seeded run")
         if self.solver == "convex":
             raise InvalidParameter("solver", "'reweighting' for a trace", self.solver)
         linear = self._draw(calibration, entropy)
@@ -441,7 +339,7 @@ class Napp:
         return Shares(float(self.share * epsilon), float((1 - self.share) * epsilon))
 
     def _floor(self, objective: Objective, epsilon: float) -> float:
-        """Return Λ₀: half of a given ridge if that is enough, else the least that is."""
+        """Return Λ₀: half of the given ridge, or else the least that the budget permits."""
         least = objective.smoothness / (2 * float(1 - self.share) * epsilon)
         if objective.l2 is None:
             return least
@@ -457,7 +355,7 @@ class Napp:
     def _convex(
         self, objective: Objective, budget: Budget, neighbours: Neighbours, copies: int
     ) -> Calibration:
-        """Calibrate Kifer, Smith and Thakurta for the fixed point, a ridge of 2Λ₀."""
+        """Calibrate objective perturbation (Kifer, Smith, Thakurta) for the fixed point."""
         assert not isinstance(budget, Zcdp)  # noqa: S101
         whole = ObjectivePerturbation("kst")
         main = float((1 - whole.precision_share) * budget.epsilon / copies)
@@ -493,7 +391,7 @@ class Napp:
 
 
 def _published_noise(lipschitz: float, part: float, budget: Pure | Approx) -> Noise:
-    """Return Eq. 4, drawn correctly: the radius of the spherical Laplace is Gamma(p)."""
+    """Return the noise of Eq. 4, with the correct Gamma(p) radius of spherical Laplace."""
     if isinstance(budget, Pure):
         return SphericalLaplace(round_up(lipschitz / part))
     variance = 2 * (part - math.log(float(budget.delta))) / part**2

@@ -1,13 +1,13 @@
-"""NAPP's budget retrieval: how much of ε its proof would give back, and what it does.
+"""Augmented rows and budget retrieval of NAPP.
 
 The published proof spends (1 − r)ε on the ratio of determinants for a curvature of 2Λ₀.
-Where the smallest weight at the end exceeds Λ₀, Algorithm 2 takes the difference back:
+If the smallest weight after the last iteration exceeds Λ₀, Algorithm 2 retrieves
 
     Δε = max{0, (1 − r)ε·(1 − Λ₀/min w)}
 
-(printed with a min, and with half the ratio). Recycling spends it on smaller noise,
-b·rε/(rε + Δε), under the floor min w, and starts over. The weights are functions of the
-private rows, so neither is sound: see docs/napp.md.
+(printed with a min, and with half the ratio). Recycling restarts the iteration with the
+floor min w and the smaller noise b·rε/(rε + Δε). The weights are functions of the private
+rows, so neither retrieval nor recycling is sound: see docs/napp.md.
 """
 
 from dataclasses import dataclass, replace
@@ -32,12 +32,12 @@ from confide.noise import Entropy
 from confide.objectives import Logistic, Loss, Objective, Poisson, SmoothedHinge, Squared
 
 ROWS_PER_SET = 4
-"""Rows come in mirrored pairs, and pairs under both labels."""
+"""Size of a set of augmented rows: two mirrored pairs, one pair per label."""
 
 
 @dataclass(frozen=True, slots=True)
 class AugmentedLabels:
-    """Labels of four augmented rows, their slopes at 0, and the curvature there."""
+    """Labels of four augmented rows, with slopes and curvature of the loss at 0."""
 
     labels: tuple[float, float, float, float]
     slopes: tuple[float, float, float, float]
@@ -45,10 +45,10 @@ class AugmentedLabels:
 
 
 def labels_for(loss: Loss) -> AugmentedLabels:
-    """Return labels that do not let the slope vanish.
+    """Return labels at which the slope of the loss at 0 is not 0.
 
-    The smoothed hinge is curved on one side of 0 only. Of two mirrored rows one lies
-    there, so its curvature counts half.
+    The smoothed hinge is curved on one side of 0 only. One of two mirrored rows lies on
+    that side, so the curvature is halved.
     """
     match loss:
         case Squared():
@@ -66,14 +66,14 @@ def labels_for(loss: Loss) -> AugmentedLabels:
 
 
 def check_augmentation(loss: Loss, count: int) -> None:
-    """Reject what cannot be augmented, before anything is read."""
+    """Reject a loss or number of augmented rows that NAPP does not support."""
     labels_for(loss)
     if count < ROWS_PER_SET or count % ROWS_PER_SET:
         raise InvalidParameter("augmented", f"a multiple of {ROWS_PER_SET}", count)
 
 
 def estimator_for(loss: Loss) -> Any:
-    """Return scikit-learn's unregularised model for a loss, None where it has none."""
+    """Return scikit-learn's unregularised model for a loss, or None."""
     from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor
 
     match loss:
@@ -92,11 +92,12 @@ def estimator_for(loss: Loss) -> Any:
 
 
 class AugmentedStep:
-    """A reweighted problem solved by a plain fit to rows and augmented rows.
+    """Reweighted problem solved by an unpenalised fit to private and augmented rows.
 
-    ``estimator`` is anything with ``fit(X, y)`` and ``coef_`` that adds no intercept and
-    no penalty; None takes scikit-learn's own, or Newton's method for the smoothed hinge.
-    One that minimises the *squared* hinge is curved on both sides of 0.
+    ``estimator`` has a method ``fit(X, y)`` and an attribute ``coef_``, and adds neither an
+    intercept nor a penalty. None selects the estimator of scikit-learn, or Newton's method
+    for the smoothed hinge. Estimators that minimise the *squared* hinge are treated as
+    curved on both sides of 0.
     """
 
     def __init__(
@@ -116,11 +117,11 @@ class AugmentedStep:
         self._estimator = estimator or estimator_for(objective.loss)
 
     def loss(self, theta: Array) -> float:
-        """Return Σφ over the table."""
+        """Return Σφ over the private rows."""
         return self._plain.loss(theta)
 
     def solve(self, weights: Array, linear: Array, start: Array) -> Array:
-        """Draw augmented rows for these weights and fit."""
+        """Draw augmented rows for the given weights, and fit."""
         made = self.rows(weights, linear)
         features = np.vstack([self._x, made])
         target = np.concatenate([self._y, self._labels])
@@ -133,7 +134,7 @@ class AugmentedStep:
         return np.asarray(fitted.coef_, dtype=np.float64).reshape(-1)
 
     def rows(self, weights: Array, linear: Array) -> Array:
-        """Return n_e augmented rows."""
+        """Draw n_e augmented rows."""
         half, size = self._count // 2, len(weights)
         spread = np.sqrt(2 * weights / (self._count * self._curvature))
         drawn = self._entropy.normal(half * size).reshape(half, size) * spread
@@ -146,14 +147,14 @@ NO_WEIGHT = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """ε for the noise (rε) and for the determinants ((1 − r)ε)."""
+    """Shares of ε for the noise (rε) and for the determinants ((1 − r)ε)."""
 
     noise: float
     curvature: float
 
 
 def retrievable(share: float, floor: float, weights: Array) -> float:
-    """Return Δε out of a share, by the repaired Eq. 13."""
+    """Return Δε for a share of ε, by the corrected Eq. 13."""
     return max(0.0, share * (1 - floor / float(weights.min())))
 
 
@@ -167,11 +168,11 @@ def recycle(
     rounds: int,
     folded: bool = False,
 ) -> tuple[NappPath, float]:
-    """Run Algorithm 2; ``rounds`` = 0 only says what could be returned.
+    """Run Algorithm 2, and return the path and Δε. Without ``rounds`` nothing is recycled.
 
-    As printed the noise is rescaled twice over and a second round never retrieves,
-    because its floor is compared with itself. Here the noise is rescaled from the first
-    draw, and a round's retrieval compares with the floor it ran under.
+    As printed, the algorithm rescales the noise twice, and a second round never retrieves
+    anything because its floor is compared with itself. Here the noise is rescaled from the
+    first draw, and every round is compared with the floor that it used.
     """
     path = follow(step, weighting, linear, stopping, folded=folded)
     found = retrievable(shares.curvature, weighting.floor, path.weights)

@@ -1,9 +1,9 @@
-"""The weights by which NAPP imitates a penalty: Σ wⱼθⱼ² around the previous iterate.
+"""Weights of NAPP, which imitate a penalty by Σ wⱼθⱼ² around the previous iterate.
 
-A target penalty R is met by wⱼ = R(θⱼ)/θⱼ² at the previous θ. With "mitigation of
-over-regularisation" (MOOR) a weight is the larger of this and the floor Λ₀, without it
-their sum. Iterating without MOOR minimises a *fixed-point penalty* r with r′(θ) = 2wθ,
-which is not R: twice the lasso for the lasso, Λ|θ|^(2−γ)·2/(2−γ) for a bridge.
+A target penalty R is imitated by wⱼ = R(θⱼ)/θⱼ² at the previous θ. With "mitigation of
+over-regularisation" (MOOR) the weight is the maximum of this and the floor Λ₀, without
+MOOR the sum. Iterations without MOOR minimise a *fixed-point penalty* r with r′(θ) = 2wθ,
+which differs from R: twice the lasso for the lasso, Λ|θ|^(2−γ)·2/(2−γ) for a bridge.
 """
 
 from dataclasses import dataclass
@@ -18,25 +18,25 @@ from confide.objectives import L1, ElasticNet, Penalty
 Regulariser = Literal["ridge", "lasso", "bridge", "elastic-net", "scad", "l0"]
 REGULARISERS = ("ridge", "lasso", "bridge", "elastic-net", "scad", "l0")
 SMALLEST = 1e-150
-"""A smaller |θ| counts as this: weights stay finite, and nothing is lost."""
+"""Lower bound on |θ| in the weights, which keeps them finite."""
 
 
 @dataclass(frozen=True, slots=True)
 class NappTarget:
-    """The penalty that NAPP imitates.
+    """Penalty that NAPP imitates.
 
     Parameters
     ----------
     kind : {"ridge", "lasso", "bridge", "elastic-net", "scad", "l0"}, default="lasso"
         Kind of penalty.
     strength : float, default=0.1
-        Its strength Λ.
+        Strength Λ of the penalty.
     gamma : float, default=1
-        Exponent of the bridge, l_{2−γ}.
+        γ in the norm l_{2−γ} of the bridge penalty.
     kappa : float, default=0.5
-        Share of the ridge in the elastic net.
+        Ridge of the elastic net, as a multiple of the strength.
     shape : float, default=3.7
-        Shape of SCAD.
+        Shape parameter of SCAD.
 
     Raises
     ------
@@ -70,7 +70,7 @@ class NappTarget:
 
     @property
     def power(self) -> float:
-        """The exponent γ of Λ|θ|^(−γ): 1 for the lasso, 2 for l0."""
+        """Exponent γ of the weight Λ|θ|^(−γ): 1 for the lasso, 2 for l0."""
         return {"lasso": 1.0, "elastic-net": 1.0, "l0": 2.0}.get(self.kind, self.gamma)
 
     @property
@@ -89,7 +89,7 @@ class NappTarget:
         Returns
         -------
         float
-            The weight.
+            Weight of every coefficient.
         """
         if not self.adapts:
             return self.strength
@@ -120,12 +120,12 @@ class NappTarget:
         return weight
 
     def fixed_point(self) -> Penalty | None:
-        """Return the penalty that iterations without MOOR minimise, apart from the floor.
+        """Return the penalty that iterations without MOOR minimise, without the floor.
 
         Returns
         -------
         Penalty or None
-            The penalty, or None if it is not convex.
+            The penalty, or None if the target is a ridge.
         """
         if not self.convex:
             raise InvalidParameter(
@@ -151,7 +151,7 @@ class NappTarget:
         Returns
         -------
         float
-            The ridge.
+            Ridge Λ.
         """
         if self.kind == "ridge":
             return 2 * max(self.strength, floor)
@@ -160,7 +160,7 @@ class NappTarget:
 
 @dataclass(frozen=True, slots=True)
 class Weighting:
-    """A target over a floor Λ₀, with or without MOOR; ``least`` is a recycled floor."""
+    """Weights of a target with floor Λ₀ and perhaps MOOR; ``least`` is a recycled floor."""
 
     target: NappTarget
     floor: float
@@ -172,7 +172,7 @@ class Weighting:
         return self._over(np.full(dimension, self.target.first()))
 
     def after(self, theta: Array) -> Array:
-        """Return the weights that follow an iterate."""
+        """Return the weights of the iteration after ``theta``."""
         return self._over(self.target.at(theta))
 
     def _over(self, weight: Array) -> Array:
@@ -183,7 +183,7 @@ class Weighting:
 
 @dataclass(frozen=True, slots=True)
 class PowerPenalty:
-    """weight · Σ|θⱼ|^power for a power strictly between 1 and 2: smooth and convex."""
+    """Penalty weight·Σ|θⱼ|^power with 1 < power < 2, which is smooth and convex."""
 
     weight: float
     power: float
@@ -197,8 +197,8 @@ class PowerPenalty:
     def prox(self, theta: Array, step: float) -> Array:
         """Solve u + step·weight·power·u^(power − 1) = |θ| by Newton's method.
 
-        The left side is concave in u, so Newton from the left of the root rises to it
-        after one step and never passes it.
+        The left side is concave in u. Newton's method, started to the left of the root,
+        therefore increases towards it and never exceeds it.
         """
         size = np.abs(theta)
         pull, rest = step * self.weight * self.power, self.power - 1
@@ -216,7 +216,7 @@ class PowerPenalty:
         return np.sign(theta) * root
 
     def ridge(self, dimension: int) -> Array:
-        """Return zeros: its curvature is not quadratic."""
+        """Return zeros, because the penalty has no quadratic part."""
         return np.zeros(dimension)
 
     def nonsmooth_part(self) -> "PowerPenalty":
@@ -228,7 +228,7 @@ MOST_STEPS = 60
 
 
 def _scad_weight(size: Array, strength: float, shape: float) -> Array:
-    """Return SCAD(θ)/θ²: Λ/|θ| near 0, and nothing much far away."""
+    """Return SCAD(θ)/θ²: Λ/|θ| for small θ, decreasing like 1/θ² for large θ."""
     safe = np.maximum(size, strength)
     middle = (2 * shape * strength * safe - safe**2 - strength**2) / (2 * (shape - 1))
     far = strength**2 * (shape + 1) / 2
