@@ -1,5 +1,5 @@
-"""Benchmarks: everything is measured in one run, as ratios, in fresh processes.
+"""Benchmarks: ratios of times measured in one run, in fresh processes.
 
-`python -m bench` runs the sections and writes ``docs/benchmarks.md`` from the results it
-keeps in ``docs/benchmarks.json``; a partial run replaces its own sections only.
+`python -m bench` runs all sections, stores the results in ``docs/benchmarks.json`` and
+writes ``docs/benchmarks.md`` from them. A run of some sections replaces only their results.
 """

@@ -1,8 +1,8 @@
-"""Accuracy on every real table: schemas with defaults, arrays, and ranges too wide.
+"""Accuracy on every real table: default fits with schemas, arrays, and too wide ranges.
 
 python -m bench --only accuracy            # twenty seeds, into docs/benchmarks.md
 python -m bench.accuracy --runs 5 --save before    # into docs/accuracy/before.json
-python -m bench.accuracy --save after --tables Bank     # one table again; others stay
+python -m bench.accuracy --save after --tables Bank     # repeat one table, keep others
 """
 
 import argparse
@@ -26,7 +26,7 @@ REFUSED = "refused"
 
 
 def budgets():
-    """Return the budgets by name, each with the neighbours to protect."""
+    """Return the budgets by name, each with its neighbour relation (None for default)."""
     from confide import Approx, Pure, Zcdp
 
     found = {f"({e:g}, 1e-6)": (Approx(e, DELTA), None) for e in EPSILONS}
@@ -35,7 +35,7 @@ def budgets():
 
 
 def measure(table, runs):
-    """Return what was measured on a table: cells of (path, width, budget, figures)."""
+    """Return the results for a table: cells with path, width, budget and figures."""
     import confide
 
     judge = {"classes": _classes, "number": _numbers, "count": _counts}[TABLES[table].task]
@@ -54,7 +54,7 @@ def measure(table, runs):
 
 
 def _settings(table, paths):
-    """Yield the combinations to measure: all budgets, and fewer where ranges are wide."""
+    """Yield the combinations to measure; wide ranges are measured with fewer budgets."""
     every = budgets()
     if table == "KDD groups":
         paths, every = (
@@ -105,7 +105,7 @@ def _classes(table, runs):
 
 
 def class_figures(chances, truth, labels):
-    """Return error in percent, log loss and, of two classes, the area under the ROC."""
+    """Return the error in percent, the log loss and, for two classes, the ROC area."""
     import numpy as np
     from sklearn.metrics import roc_auc_score
 
@@ -203,7 +203,7 @@ def _counts(table, runs):
 
 
 def summed_up(found):
-    """Return for every figure its mean over the runs and the standard error of it."""
+    """Return the mean of every figure over the runs, with its standard error."""
     return {
         name: [_short(mean(values)), _short(_error(values))]
         for name in found[0]
@@ -235,7 +235,7 @@ def _jobs(runs):
 
 
 def saved():
-    """Return earlier measurements by name, as files in docs/accuracy hold them."""
+    """Return the stored measurements in docs/accuracy, by file name."""
     return {
         path.stem: json.loads(path.read_text("utf-8"))["tables"]
         for path in sorted(FOLDER.glob("*.json"))
@@ -254,9 +254,9 @@ SECTION = Section("accuracy", "Accuracy on every table", jobs, page)
 
 def main():
     parser = argparse.ArgumentParser(prog="python -m bench.accuracy", description=__doc__)
-    parser.add_argument("--runs", type=int, default=20, help="seeds 0, 1, …")
+    parser.add_argument("--runs", type=int, default=20, help="number of seeds, from 0")
     parser.add_argument("--save", required=True, help="name of the file in docs/accuracy")
-    parser.add_argument("--tables", default=",".join(TABLES), help="some of them")
+    parser.add_argument("--tables", default=",".join(TABLES), help="tables to measure")
     given = parser.parse_args()
     FOLDER.mkdir(exist_ok=True)
     path = FOLDER / f"{given.save}.json"

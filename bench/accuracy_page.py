@@ -1,31 +1,32 @@
-"""The tables of the section on accuracy."""
+"""Tables of the section on accuracy."""
 
 from bench.accuracy import REFUSED, WIDE_EPSILONS, WIDTHS
 from bench.real_tables import TABLES, TWO_CLASSES
 from bench.table import SKIPPED, prose, table
 
 INTRO = """
-    Every table with its bundled schema, one fixed division into training and test rows
-    (randhie: the training rows), and default settings otherwise; means of {runs} seeds ±
-    standard error. "Schema" is `fit(frame)` with the schema; "arrays" are the same columns
-    as numbers in [−1, 1] and indicators, rows longer than 1 scaled to it. Neighbours are
-    add-remove, except for zCDP. "Before" gives the results of the schema before ranges were
-    bought, five seeds.
+    Every table is used with its bundled schema, one fixed division into training and test
+    rows (randhie is scored on its training rows), and default settings otherwise. The
+    tables show means over {runs} seeds ± standard error. "Schema" is `fit(frame)` with the
+    schema. "Arrays" are the same columns as numbers in [−1, 1] and indicators, with rows
+    longer than 1 rescaled to norm 1. Neighbours are add-remove, except for zCDP. "Before"
+    shows the results with the schema before ranges were estimated privately, over five
+    seeds.
 """
 ALIKE = """
-    The schema is "behind" where it is worse than arrays by more than the standard error of
-    the difference.
+    The schema is "behind" if it is worse than arrays by more than the standard error of the
+    difference.
 """
 WIDE = """
-    The same with every number's range declared ten and a hundred times too wide, about its
-    middle; numbers that cannot be negative remain so.
+    The same, with the range of every number declared ten and a hundred times too wide
+    around its middle. The lower limit of numbers that cannot be negative stays at least 0.
 """
 NUMBERS = """
-    Excess of the squared error over least squares without privacy on the declared ranges,
-    in units of the target squared, and R².
+    Numeric targets: R², and the excess of the mean squared error over that of least squares
+    without privacy with the declared ranges, in squared units of the target.
 """
 COUNTS = """
-    Share of the deviance reduction of the fit without privacy that is kept.
+    Counts: deviance reduction as a share of that of the fit without privacy.
 """
 GROUPS = """
     Several classes: normal connections and four groups of attacks.
@@ -34,7 +35,7 @@ BEFORE = "before"
 
 
 def page(results, earlier):
-    """Write up the results next to those of earlier measurements."""
+    """Return the section: the results next to those of earlier measurements."""
     if not results:
         return SKIPPED
     before = earlier.get(BEFORE, {})
@@ -58,7 +59,7 @@ def page(results, earlier):
 
 
 def cell(result, path, width, budget):
-    """Return the figures of one cell, or None."""
+    """Return the figures of one cell, or None if it was not measured."""
     for one in (result or {}).get("cells", ()):
         if (one["path"], one["width"], one["budget"]) == (path, width, budget):
             return one["figures"]
@@ -66,7 +67,7 @@ def cell(result, path, width, budget):
 
 
 def shown(figures, name, digits):
-    """Return a mean with its standard error, in so many digits."""
+    """Return a mean with its standard error, to the given number of digits."""
     if figures is None:
         return "–"
     if figures == REFUSED:
@@ -124,7 +125,7 @@ def _two_classes(results, before, names):
 
 
 def _behind(ours, theirs):
-    """Say by which figures the schema is behind arrays."""
+    """Return the figures in which the schema is behind arrays, as text."""
     worse = []
     for figure, sign in (("error", 1), ("log loss", 1), ("AUC", -1)):
         (a, s), (b, t) = ours[figure], theirs[figure]

@@ -1,4 +1,4 @@
-"""Test error on Adult with everything at its default."""
+"""Test error on Adult with default settings."""
 
 import tempfile
 from pathlib import Path
@@ -21,7 +21,7 @@ def budget_of(kind, epsilon):
 
 
 def encoded():
-    """Return the shipped split as numbers in [0, 1] and indicators, and as tables."""
+    """Return the schema and the shipped split, as tables and as encoded arrays."""
     from confide import Schema
     from confide.data import load
 
@@ -37,7 +37,7 @@ def encoded():
 
 
 def private_errors(kind, epsilon, runs):
-    """Return the test errors in percent: arrays with row_norm=1, then the schema."""
+    """Return test errors in percent, for arrays with row_norm=1 and for the schema."""
     from confide import LogisticRegression
 
     schema, (train, test), (X, y, Z, z) = encoded()
@@ -52,7 +52,7 @@ def private_errors(kind, epsilon, runs):
 
 
 def open_error():
-    """Return scikit-learn's test error in percent on the same rows, at norm 1."""
+    """Return scikit-learn's test error in percent on the same rows, rescaled to norm 1."""
     from sklearn.linear_model import LogisticRegression
 
     _, _, (X, y, Z, z) = encoded()
@@ -61,7 +61,7 @@ def open_error():
 
 
 def export(path):
-    """Write the arrays for an environment that has no confide."""
+    """Write the arrays to a file, for an environment without confide."""
     import numpy as np
 
     _, _, (X, y, Z, z) = encoded()
@@ -69,7 +69,7 @@ def export(path):
 
 
 def peer_errors(path, runs):
-    """Return diffprivlib's test errors in percent; runs in its own environment."""
+    """Return diffprivlib's test errors in percent; call this in its own environment."""
     import numpy as np
     from diffprivlib.models import LogisticRegression
 
@@ -120,11 +120,12 @@ def jobs(quick):
 
 
 TEXT = """
-    105 columns, all rows, the shipped split, add-remove neighbours, `row_norm=1`, all else
-    at its default; mean of {runs} runs ± standard error, seeds 0 to {last}. diffprivlib
-    (pure) at its defaults, rows scaled to norm 1. scikit-learn without privacy on these
-    rows, with C = 100: {error:.2f} %. For information, the same through the bundled schema,
-    which weighs the columns instead of scaling the rows.
+    The table has 105 columns, all rows and the shipped split. Fits have add-remove
+    neighbours, `row_norm=1` and default settings otherwise. The figures are means of {runs}
+    runs ± standard error, with seeds 0 to {last}. diffprivlib (pure) has its default
+    settings and rows rescaled to norm 1. Without privacy, scikit-learn with C = 100 has
+    {error:.2f} % on these rows. For comparison, one column shows the error with the bundled
+    schema, which scales columns instead of rows.
 """
 
 
@@ -147,7 +148,7 @@ def page(results):
 
 
 def _mean(values):
-    """Return the mean and its standard error."""
+    """Return the mean of some values, with its standard error."""
     from statistics import mean, stdev
 
     return mean(values), stdev(values) / len(values) ** 0.5

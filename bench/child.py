@@ -1,8 +1,8 @@
-"""Run one function in a fresh process and hand back what it returns.
+"""Call a function in a fresh process, and return its result.
 
     call("bench.speed:measure", threads=1, rows=1000, columns=5)
 
-A fresh process has its own thread settings, its own peak memory and nothing imported.
+A fresh process has its own thread settings and peak memory, and no imported modules.
 """
 
 import importlib
@@ -18,7 +18,7 @@ THREAD_SETTINGS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 class ChildFailed(RuntimeError):
-    """The process ended with an error; the message is the end of what it printed."""
+    """Error of a child process; the message ends with its standard error."""
 
 
 def call(
@@ -28,7 +28,10 @@ def call(
     python: str | Path = sys.executable,
     **arguments: Any,
 ) -> Any:
-    """Call ``module:function`` there; ``threads=None`` leaves the number to the machine."""
+    """Call ``module:function`` in a fresh process.
+
+    With ``threads=None`` the numerical libraries choose the number of threads.
+    """
     environment = {k: v for k, v in os.environ.items() if k not in THREAD_SETTINGS}
     if threads is not None:
         environment |= dict.fromkeys(THREAD_SETTINGS, str(threads))
@@ -49,7 +52,7 @@ def call(
 
 
 def data_folder() -> Path | None:
-    """Return where the real data lie: CONFIDE_DATA, or shared/data next to the checkout."""
+    """Return the folder of real data: CONFIDE_DATA, or shared/data next to the checkout."""
     named = os.environ.get("CONFIDE_DATA")
     folder = Path(named) if named else ROOT.parent / "shared" / "data"
     return folder if folder.is_dir() else None

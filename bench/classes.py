@@ -1,4 +1,4 @@
-"""Multinomial against one-vs-rest: what each adds to the error of a fit without privacy.
+"""Multinomial against one-vs-rest: excess errors over a fit without privacy.
 
 `python -m bench.classes 20` prints three lines for every table and budget, with 20 seeds.
 """
@@ -29,12 +29,15 @@ SIZES = {
     **dict.fromkeys(("count", "srv_count"), -511.0),
     **dict.fromkeys(("dst_host_count", "dst_host_srv_count"), -255.0),
 }
-"""Largest values by common sense; those above 0 are for logarithms, 10,000 elsewhere."""
+"""Largest values by common sense, 10,000 for other columns.
+
+Columns with a positive size are scaled after a logarithm, those with a negative size
+linearly."""
 FLAGS = ("land", "logged_in", "root_shell", "is_host_login", "is_guest_login")
 
 
 def connections():
-    """Return the rows of KDD, scaled to length 1, and their groups."""
+    """Return the rows of KDD, scaled to norm 1, and the groups of their labels."""
     import pandas as pd
 
     frame = load("kddcup99")
@@ -57,7 +60,7 @@ def _share(name, values):
 
 
 def simulated(rows=60_000, columns=10, classes=7):
-    """Return made-up rows of a multinomial model."""
+    """Return simulated features and classes of a multinomial model."""
     rng = np.random.default_rng(1)
     truth = 6 * rng.normal(size=(classes, columns))
     x = rng.normal(size=(rows, columns))
@@ -69,7 +72,7 @@ def simulated(rows=60_000, columns=10, classes=7):
 
 
 def scores(model, x, y, labels):
-    """Return error and log loss."""
+    """Return the error rate and the log loss."""
     chances = np.clip(model.predict_proba(x), 1e-12, 1)
     place = {label: list(model.classes_).index(label) for label in labels}
     truth = np.array([place[label] for label in y])
@@ -78,10 +81,10 @@ def scores(model, x, y, labels):
 
 
 def compare(name, pairs, floor, labels, *, seeds, budgets):
-    """Print the excess of both ways, and their ratio.
+    """Print the scores of both methods, and the ratio of their excess errors.
 
-    ``pairs`` are what a fit is given and what its scores are taken from; ``schema`` of
-    ``pairs`` is None for arrays.
+    ``pairs`` has a schema (None for arrays), the arguments of ``fit``, and the test rows
+    with their targets. ``floor`` has the scores that are subtracted.
     """
     schema, train, (x, y) = pairs
     for budget in budgets:
@@ -115,7 +118,7 @@ def floor_of(x, y, z, w, labels):
 
 
 def of_arrays(x, y, train):
-    """Return a division of arrays."""
+    """Return training and test arrays, scores without privacy, and labels."""
     y = np.asarray(y)
     order = np.random.default_rng(0).permutation(len(y))
     seen, kept = order[:train], order[-len(y) // 5 :]
@@ -125,10 +128,11 @@ def of_arrays(x, y, train):
 
 
 def of_table():
-    """Return KDD's groups through their schema, 100,000 rows to fit and to judge by.
+    """Return the KDD groups with their schema: 100,000 training and 100,000 test rows.
 
-    Bought ranges do better than a fit without privacy on the declared ones, so errors are
-    compared as they are: a ratio of excess errors would be smaller.
+    Fits with privately estimated ranges are better than a fit without privacy with the
+    declared ranges. Nothing is therefore subtracted from the errors. A ratio of excess
+    errors would be smaller.
     """
     schema, train, test = parts("KDD groups")
     column, labels = schema.target.column, list(schema.target.labels)
@@ -137,7 +141,7 @@ def of_table():
 
 
 def of_simulation():
-    """Return the simulation through a schema whose ranges are twice too wide."""
+    """Return the simulation with a schema whose ranges are twice as wide as needed."""
     import pandas as pd
 
     from confide.data import Number, Schema, Target
@@ -155,7 +159,7 @@ def of_simulation():
 
 
 def main():
-    """Measure all, or those whose names begin with the words given."""
+    """Run all cases, or those whose names begin with one of the arguments."""
     cases = {
         "simulation": lambda: of_arrays(*simulated(), train=40_000),
         "simulation, schema": of_simulation,

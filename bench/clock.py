@@ -1,4 +1,4 @@
-"""Times of several jobs, taken in turns so that a busy machine hits all of them alike."""
+"""Alternating timing of several jobs, so that other load affects all of them equally."""
 
 import time
 from statistics import median
@@ -7,10 +7,11 @@ PASSES = 3
 
 
 def in_passes(jobs, one_pass, repeats, clock=time.process_time):
-    """Return for each job its seconds, and its ratio to passes timed around it.
+    """Return the time of each job, and its ratio to passes timed before and after it.
 
-    A round times each job between two groups of passes; the job's ratio in that round is
-    to the median of both groups. Reported are the median and the least over the rounds.
+    A round times each job between two groups of passes. The ratio of a job in a round is
+    its time divided by the median time of both groups. The result has the median and the
+    minimum ratio over the rounds.
     """
     for job in (one_pass, *jobs.values()):
         job()
@@ -41,7 +42,7 @@ def in_passes(jobs, one_pass, repeats, clock=time.process_time):
 
 
 def seconds(job, repeats, clock=time.perf_counter):
-    """Return the median time of a job, which runs once before it is timed."""
+    """Return the median time of a job, after one untimed run."""
     job()
     return median(_times(job, repeats, clock))
 

@@ -1,10 +1,10 @@
-"""What columns of real public tables look like, for plans of tables that nobody has read.
+"""Distributions of columns in real public tables, from which plans simulate unseen tables.
 
 CONFIDE_DATA=... python -m bench.column_shapes    # writes src/confide/planning/shapes.json
 
-Numbers are kept as their quantiles, as shares of the range that a bundled schema declares;
-categories as the shares of their levels, largest first; of targets also how much the
-columns explain.
+A number is stored as quantiles, as fractions of the range that its bundled schema declares.
+A category is stored as the shares of its levels, largest first. For targets, the share of
+the variation that the columns explain is also stored.
 """
 
 import json
@@ -14,7 +14,7 @@ from bench.real_tables import TABLES, parts
 
 FILE = ROOT / "src" / "confide" / "planning" / "shapes.json"
 POINTS = 50
-"""So many equally likely numbers stand for a column."""
+"""Number of equally likely values that represent a column."""
 SAMPLE = 50_000
 
 
@@ -24,7 +24,7 @@ def main():
 
 
 def shapes(name):
-    """Return numbers, shares of levels and shares of yes, and the target of a table."""
+    """Return quantiles of numbers, shares of levels and true values, and the target."""
     import numpy as np
 
     schema, train, _ = parts(name)
@@ -44,7 +44,7 @@ def shapes(name):
 
 
 def target(name, schema, train):
-    """Return labels' shares or quantiles, and what the columns explain."""
+    """Return the shares of labels or the quantiles, and how well the columns explain it."""
     import numpy as np
     from sklearn.linear_model import LinearRegression, LogisticRegression
 
@@ -92,7 +92,7 @@ def _short(value):
 
 
 def written(found):
-    """Return JSON with a line for every column."""
+    """Return JSON with one line per column."""
     tables = []
     for name, parts_of in found.items():
         lines = ",\n".join(

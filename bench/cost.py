@@ -1,4 +1,4 @@
-"""What a fit of ordinary size costs in milliseconds, and what calibrations cost alone."""
+"""Time of a fit of ordinary size in milliseconds, and of calibrations alone."""
 
 from bench.adult import TARGETS, budget_of, encoded
 from bench.child import call, data_folder
@@ -10,7 +10,7 @@ REPEATS = 9
 
 
 def fits(peer):
-    """Return seconds per Adult fit, the first one of the process apart."""
+    """Return seconds per Adult fit, with the first fit of the process separately."""
     import time
 
     from sklearn.linear_model import LogisticRegression as Open
@@ -34,7 +34,7 @@ def fits(peer):
 
 
 def calibrations():
-    """Return seconds per calibration of 105 columns and an intercept: first and later."""
+    """Return the seconds of first and later calibrations for 105 columns and intercept."""
     import time
 
     from confide import Approx, Neighbours, Pure, Zcdp
@@ -83,12 +83,12 @@ def jobs(quick):  # noqa: ARG001
 
 
 FIT_TEXT = """
-    Milliseconds by the wall clock, no targets. One fit of Adult (32,561 rows, 105 columns)
-    at epsilon 1; scikit-learn at its defaults.
+    Wall-clock time in milliseconds, without targets, of one fit of Adult (32,561 rows, 105
+    columns) at epsilon 1. scikit-learn has its default settings.
 """
 CALIBRATION_TEXT = """
-    Calibration alone, which touches no data (106 coefficients, the ridge chosen
-    automatically unless given).
+    The time of calibration alone, which uses no data. There are 106 coefficients, and the
+    ridge is automatic unless l2 is given.
 """
 
 

@@ -1,4 +1,4 @@
-"""How long it takes from a CSV file to a private model, told in readings by pandas."""
+"""Time from a CSV file to a private model, as a multiple of reading it with pandas."""
 
 import tempfile
 import time
@@ -15,7 +15,7 @@ OURS = "confide"
 
 
 def from_file(repeats):
-    """Time reading and fitting together, in turns with `pandas.read_csv`."""
+    """Time reading and fitting together, alternating with `pandas.read_csv`."""
     import pandas as pd
 
     from confide import Approx, LogisticRegression
@@ -64,10 +64,10 @@ def jobs(quick):
 
 
 TEXT = """
-    From a CSV file of 12 numbers and 8 categories to
-    `LogisticRegression(Approx(1, 1e-6), schema=schema).fit(path)`, by the wall clock on
-    all threads, divided by `pandas.read_csv` of the same file: median and least over the
-    rounds.
+    Wall-clock time, on all threads, of
+    `LogisticRegression(Approx(1, 1e-6), schema=schema).fit(path)` for a CSV file with 12
+    numbers and 8 categories, divided by the time of `pandas.read_csv` for the same file:
+    median and minimum over the rounds.
 """
 
 
@@ -91,7 +91,7 @@ def page(results):
         "pandas ms",
         "fit ms",
         "ratio",
-        "least",
+        "minimum",
         "target",
         "result",
     ]

@@ -1,9 +1,9 @@
 """Full-batch gradient descent with Gaussian noise, its settings chosen on the test rows.
 
-A peer with an unfair advantage: of all numbers of steps, rates and clips in a grid it gets
-those whose log loss *on the test rows* is least, which no private fit can know. The
-noise is calibrated by Gaussian differential privacy, without loss; rows have length one.
-The schema's figures are those that `bench.accuracy` keeps in docs/accuracy/after.json.
+This competitor has an unfair advantage. From a grid of numbers of steps, rates and clips it
+uses the combination with the smallest log loss *on the test rows*, which no private fit can
+know. The noise is calibrated exactly, by Gaussian differential privacy. Rows have norm 1.
+The figures of the schema are those that `bench.accuracy` stores in docs/accuracy/after.json.
 """
 
 from itertools import product
@@ -21,13 +21,13 @@ STEPS = (8, 16, 32, 64, 128, 256, 512)
 RATES = (2.0, 4.0, 8.0, 16.0, 32.0)
 CLIPS = (0.5, 1.0)
 CHOOSING_RUNS = 2
-"""Runs on which settings are chosen; the chosen one is then measured on all."""
+"""Number of runs for the choice of settings; the chosen setting then gets all runs."""
 HEIGHT = 0.3
-"""Of the intercept's column, as in confide."""
+"""Value of the intercept column, as in confide."""
 
 
 def compare(name, epsilon, runs):
-    """Return the best figures of descent, and its settings."""
+    """Return the figures of gradient descent with the best settings, and these settings."""
     import numpy as np
 
     from confide.privacy import gaussian_mu
@@ -40,7 +40,7 @@ def compare(name, epsilon, runs):
     mu = gaussian_mu(epsilon, DELTA)
 
     def figures(steps, settings, count):
-        """Yield for every setting its figures in all runs."""
+        """Yield the figures of all runs, setting by setting."""
         for thetas in descend((X, y), mu, steps, settings, count):
             yield [class_figures(_chances(Z, theta), truth, labels) for theta in thetas]
 
@@ -55,10 +55,10 @@ def compare(name, epsilon, runs):
 
 
 def descend(rows, mu, steps, settings, runs):
-    """Return coefficients for every setting and run, all of them found side by side.
+    """Return the coefficients for every setting and run, computed together.
 
-    Every step releases the sum of clipped gradients with noise; ``steps`` of them are
-    μ-GDP together if each has a deviation of clip·√steps/μ.
+    Every step releases the sum of clipped gradients with noise. The steps together are
+    μ-GDP if the noise has standard deviation clip·√steps/μ.
     """
     import numpy as np
 
@@ -87,7 +87,7 @@ def descend(rows, mu, steps, settings, runs):
 
 
 def _rows(X):
-    """Append the intercept's column and bring every row to length at most 1."""
+    """Append the intercept column, and scale all rows to norm at most 1."""
     import numpy as np
 
     whole = np.column_stack([X, np.full(len(X), HEIGHT)])
@@ -116,11 +116,11 @@ def jobs(quick):
 
 
 TEXT = """
-    Log loss on the test rows, of the schema with defaults at (eps, 1e-6), {ours}
-    seeds ([all figures](defaults.md)), against full-batch gradient descent on the same
-    columns as an array, {theirs} seeds, with rows of length one and noise calibrated by
-    Gaussian differential privacy. Descent has the best of {tried} combinations of steps,
-    rate and clip *chosen on the test rows*; the schema is ahead in {ahead} of {all}.
+    Log loss on the test rows at (eps, 1e-6). The schema has default settings and {ours}
+    seeds ([all figures](defaults.md)). It is compared with full-batch gradient descent on
+    the same columns as an array, with {theirs} seeds, rows of norm 1, and noise calibrated
+    by Gaussian differential privacy. Descent has the best of {tried} combinations of steps,
+    rate and clip, *chosen on the test rows*. The schema is ahead in {ahead} of {all} cases.
 """
 
 

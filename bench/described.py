@@ -223,7 +223,7 @@ def page(made):
         "mean",
         "largest of a description",
     ]
-    first = table([*heads, f"largest of {made['runs']}", "wanted"], sizes)
+    first = table([*heads, f"largest of {made['runs']}", "limit"], sizes)
     return first + "\n\n" + table(["budget, neighbours", *kinds], rates)
 
 

@@ -2,10 +2,10 @@
 Which genes matter? ADMM with SCAD
 ==================================
 
-A lasso finds the columns that matter and shrinks their coefficients while it is at it. SCAD
-(Fan and Li) leaves large coefficients alone, but it is not convex: most private methods
-cannot use it, because their proofs need a unique minimiser. Mechanisms that follow noisy
-gradients can, because the penalty is applied to what has already been released.
+A lasso finds the columns that matter, but it also shrinks their coefficients. SCAD (Fan and
+Li) does not shrink large coefficients, but it is not convex: most private methods cannot
+use it, because their proofs need a unique minimiser. Mechanisms based on noisy gradients
+can use it, because they apply the penalty to values that have already been released.
 
 The table is **synthetic**: 10,000 patients, the expression of 40 genes, and an illness that
 depends on six of them.
@@ -29,8 +29,9 @@ ill = rng.logistic(size=rows) < expression @ truth
 # Three fits
 # ----------
 # ``row_norm`` is a public bound on the length of a row. The weight of a penalty is relative
-# to the sum of the losses of all rows; beyond 3.7 times the weight SCAD is flat. The number
-# of steps costs time but no privacy: the noise of every step is calibrated for all of them.
+# to the sum of the losses of all rows. SCAD is constant for coefficients beyond 3.7 times
+# the weight. More steps cost time but no privacy, because the noise of each step is
+# calibrated for the total number of steps.
 
 common = {"row_norm": 0.08, "classes": [False, True]}
 budget = Approx(0.3, 1e-6)
@@ -46,8 +47,8 @@ for model in models.values():
 print(models["SCAD"].release_.guarantee)
 
 # %%
-# What they find
-# --------------
+# What the fits find
+# ------------------
 
 colours = {"no penalty": "0.45", "lasso": "#2166ac", "SCAD": "#b2182b"}
 figure, panels = plt.subplots(
@@ -67,7 +68,7 @@ plt.show()
 # %%
 # What it means
 # -------------
-# Without a penalty all 40 genes get a coefficient, and noise shows on those that do not
-# matter. The lasso removes this noise and pulls the six others halfway towards zero. SCAD
-# removes it too and leaves the six nearly where they belong. All three have the same
-# guarantee.
+# Without a penalty all 40 genes get a coefficient, and those of the genes that do not
+# matter are pure noise. The lasso removes this noise, but shrinks the six true coefficients
+# by about half. SCAD also removes the noise, and hardly shrinks the six. All three fits
+# have the same guarantee.

@@ -3,9 +3,9 @@ Audit a mechanism
 =================
 
 A proof says that one record changes the chance of any outcome by a factor of at most
-:math:`e^\\varepsilon`. An audit tries to catch the program breaking that promise: it
-releases thousands of times from two tables that differ in one record, and asks how well the
-outcomes tell the two apart.
+:math:`e^\\varepsilon`. An audit tries to catch the program breaking that promise. It
+makes thousands of releases from two tables that differ in one record, and measures how well
+the outcomes distinguish the tables.
 
 The tables are **synthetic**: all zeros, and all zeros except for one record.
 """
@@ -21,10 +21,10 @@ from confide.objectives import Logistic, Objective
 from confide.privacy import Neighbours, Pure
 
 # %%
-# Two tables and a promise
-# ------------------------
-# Pure differential privacy with :math:`\varepsilon = 1`. The record in which they differ
-# moves the coefficient as far as any record can.
+# Two tables and a claim
+# ----------------------
+# The claim is pure differential privacy with :math:`\varepsilon = 1`. The record in which
+# the two tables differ moves the coefficient as far as any record can.
 
 CLAIM = Pure(1)
 RUNS = 4_000
@@ -36,7 +36,7 @@ entropy = Entropy.system()
 
 
 def released(rows: object, shrunk: float = 1.0) -> np.ndarray:
-    """Release many times; ``shrunk`` below 1 spoils the noise on purpose."""
+    """Return many releases; ``shrunk`` below 1 makes their noise too small on purpose."""
     values = np.array([calibration.release([rows], entropy).value[0] for _ in range(RUNS)])
     centre = np.median(values)
     return centre + shrunk * (values - centre)
@@ -64,7 +64,7 @@ for axes, (present, absent), title in (
         present, bins, density=True, histtype="step", color=BLUE, lw=1.5, label="with it"
     )
     caught = found.epsilon > float(CLAIM.epsilon)
-    verdict = "the claim of 1 is refuted" if caught else "no contradiction to 1"
+    verdict = "the claim of 1 is refuted" if caught else "the claim of 1 is not refuted"
     axes.set_title(
         f"{title}: ε ≥ {max(found.epsilon, 0):.2f}\n{verdict}",
         color=RED if caught else "black",
@@ -77,7 +77,7 @@ plt.show()
 # What it means
 # -------------
 # The audit catches noise that is too small, and finds nothing wrong with the actual
-# mechanism. That is not a proof: an audit tries one pair of tables and one attack, and can
-# only refute. The guarantees rest on the proofs; audits like this one, and exact integrals
-# in one and two dimensions, look for mistakes in the proofs and in the program. On the
-# command line ``confide audit`` does the same.
+# mechanism. This is not a proof: an audit tries one pair of tables and one attack, and can
+# only refute a claim. The guarantees rest on the proofs; audits like this one, and exact
+# integrals in one and two dimensions, look for mistakes in the proofs and in the program.
+# On the command line ``confide audit`` does the same.

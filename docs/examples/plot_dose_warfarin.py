@@ -4,7 +4,7 @@ A dose model, and what its errors would mean
 
 Warfarin keeps blood from clotting. The right dose differs tenfold between patients and
 depends on age, weight and two genes. A hospital wants to publish a dose model learned from
-its patients without giving any of them away.
+its patients without revealing the data of any of them.
 
 The patients here are **synthetic**; they resemble those of the International Warfarin
 Pharmacogenetics Consortium.
@@ -38,13 +38,13 @@ model.fit(patients)
 print(model.summary())
 
 # %%
-# How good are its doses?
-# -----------------------
+# How good are the predicted doses?
+# ---------------------------------
 # A dose within 20 % of the right one is usually called safe. We compare five budgets on
-# patients who were not in the fit, with ten fits for each: the band reaches from the worst
-# to the best of them. The dashed line is a model that gives everybody the same dose. Such a
-# comparison is for a table that is public or made up, like this one; for a confidential
-# table it would cost fifty budgets.
+# patients who were not in the fit, with ten fits for each budget. The band reaches from the
+# worst fit to the best. The dashed line is a model that gives everybody the same dose. Make
+# such a comparison only on a table that is public or synthetic, like this one. On a
+# confidential table each of the fifty fits would have to be paid for.
 
 BLUE, GREY = "#2166ac", "0.45"
 budgets = [0.01, 0.03, 0.1, 0.3, 1]
@@ -75,7 +75,7 @@ top.minorticks_off()
 top.set(
     xlabel="ε, with δ = 10⁻⁶",
     ylabel="share of doses within 20 %",
-    title="What a budget buys",
+    title="Accuracy by budget",
     ylim=(0, 0.6),
 )
 top.legend(loc="lower right", frameon=False)
@@ -98,8 +98,8 @@ plt.show()
 # What it means
 # -------------
 # The two genes and age matter most, as the consortium found for real patients. From about
-# :math:`\varepsilon = 0.1` on, a larger budget hardly improves the doses: what remains is
-# the difference between patients that no column explains. A model for the clinic would be
-# scored on patients of another hospital first.
+# :math:`\varepsilon = 0.1` on, a larger budget hardly improves the doses. The remaining
+# error is due to differences between patients that no column explains. Before a model is
+# used in a clinic, it should be scored on patients of another hospital.
 
 print(model.wald_test(["vkorc1", "cyp2c9"]))

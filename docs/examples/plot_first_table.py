@@ -2,9 +2,10 @@
 The first table of a paper, and a model that follows
 ====================================================
 
-Before any model, readers want to know who was studied: how many, how old, how many of each
-group. These figures are about people too. ``describe`` releases them for one charge, each
-with its interval, and what it learns about ranges serves later fits for nothing.
+Before they look at a model, readers want to know who was studied: how many people, how old,
+and how many in each group. These figures are information about people too. ``describe``
+releases them for one charge, each with its interval. Later fits can use the ranges that it
+estimates at no further cost.
 
 The patients are **synthetic**.
 """
@@ -37,8 +38,8 @@ schema = Schema(
 )
 
 # %%
-# One charge for all of it
-# ------------------------
+# One charge for the whole table
+# ------------------------------
 
 description = describe(patients, schema, Pure(0.5))
 frame = description.to_frame()
@@ -79,7 +80,7 @@ plt.show()
 # Ranges for later fits
 # ---------------------
 # The limits of the schema were generous. The description has found narrower ranges, and its
-# schema keeps them, so that a fit need not buy them again.
+# schema contains them, so that a fit need not pay for them again.
 
 model = LinearRegression(Approx(0.5, 1e-6), schema=description.schema, intervals=True)
 print(model.fit(patients).summary())
@@ -87,6 +88,6 @@ print(model.fit(patients).summary())
 # %%
 # What it means
 # -------------
-# For a pure budget of a half the whole first table is known closely enough for a paper: the
-# intervals are a few percent wide. The description and the model each cost their budget; a
-# ledger would have added them up.
+# With a pure budget of :math:`\varepsilon = 0.5` the first table is precise enough for a
+# paper: the intervals are a few per cent wide. The description and the model each cost
+# their budget. A ledger would have added them up.

@@ -2,12 +2,12 @@
 Who earns more? A logistic regression with error bars
 =====================================================
 
-A census office wants to publish which traits go with a high income, with error bars, and
-owes it to the people in the table that none of them can be recognised in what is published.
-This example goes from the table to the published coefficients.
+A census office wants to publish which traits go with a high income, with error bars. It
+must make sure that nobody in the table can be recognised in the publication. This example
+goes from the table to the published coefficients.
 
 The table is **synthetic**: it has some columns of the UCI Adult data, and its incomes are
-drawn from a model that we know. That lets us check the result at the end.
+drawn from a known model. This lets us check the result at the end.
 """
 
 import matplotlib.pyplot as plt
@@ -40,7 +40,7 @@ schema = Schema(
 # Fit once
 # --------
 # One call spends the whole budget, :math:`\varepsilon = 1` and :math:`\delta = 10^{-6}`, on
-# the coefficients, their error bars and the ranges in which the numbers are clamped. The
+# the coefficients, their error bars and the ranges to which numbers are clamped. The
 # summary begins with the guarantee.
 
 model = LogisticRegression(Approx(1, 1e-6), schema=schema, intervals=True)
@@ -48,21 +48,21 @@ model.fit(people)
 print(model.summary())
 
 # %%
-# What widens the bars
-# --------------------
-# The thick part of a bar is the uncertainty of the sample alone, which a fit without
-# privacy has too. The thin ends are what privacy noise adds. Effects of numbers are over
-# their whole range, so that they can be compared with those of levels.
+# Two parts of an error bar
+# -------------------------
+# The thick part of a bar is the sampling uncertainty alone, which a fit without privacy
+# also has. The thin ends are added by privacy noise. The effect of a numeric column is for
+# a change over its whole range, so that it can be compared with the effects of levels.
 
 axes = model.plot(ax=plt.subplots(figsize=(5.6, 3.4), layout="constrained")[1])
-axes.set_xlabel("effect on the log-odds; of numbers over their range")
+axes.set_xlabel("effect on the log-odds; numeric columns over their range")
 plt.show()
 
 # %%
 # As odds ratios
 # --------------
-# Everything that follows a fit is computed from what was released and costs no further
-# budget: odds ratios per five years of schooling and ten hours of work, for example.
+# All further results are computed from the release and cost no budget, for example odds
+# ratios per five years of schooling and per ten hours of work.
 
 print(model.odds_ratios({"schooling": 5, "hours": 10}))
 

@@ -48,7 +48,7 @@ found = {
 # %%
 # Every interval
 # --------------
-# Red intervals miss the truth.
+# Red intervals do not contain the true effect.
 
 BLUE, RED = "#2166ac", "#b2182b"
 figure, panels = plt.subplots(1, 2, figsize=(5.8, 5.5), sharex=True, layout="constrained")
@@ -68,6 +68,6 @@ plt.show()
 # %%
 # What it means
 # -------------
-# At either budget about 95 of 100 intervals contain the truth. With the smaller budget they
-# are wider, as they must be: the intervals take into account how much noise was added.
+# At both budgets about 95 of 100 intervals contain the true effect. With the smaller budget
+# they are wider, as they must be: the intervals take into account how much noise was added.
 # Noisy coefficients without such intervals would look equally certain at both budgets.

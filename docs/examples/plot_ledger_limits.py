@@ -3,7 +3,7 @@ A ledger for an organisation
 ============================
 
 Guarantees add up: ten fits at :math:`\\varepsilon = 0.3` cost three, not 0.3. A ledger adds
-them, for all people and programs that share it, and refuses the fit that would exceed the
+them up for all people and programs that share it. It refuses a fit that would exceed the
 limit, before any noise is drawn.
 
 The table is **synthetic**.
@@ -81,5 +81,5 @@ for entry in book.entries("people")[:5]:
 # %%
 # What it means
 # -------------
-# Six fits are within the limit and the seventh is refused, with a message that says what is
-# left. Nothing was read for it, and nothing was charged.
+# Six fits are within the limit. The seventh is refused, with a message that states the
+# remaining budget. No rows were read for the seventh fit, and nothing was charged.

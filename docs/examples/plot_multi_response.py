@@ -2,7 +2,7 @@
 Several outcomes at once
 ========================
 
-Twelve laboratory values of the same patients depend on the same fifteen traits, and mostly
+Twelve laboratory values of the same patients depend on the same fifteen traits, mainly
 through two hidden processes. A private fit of each value alone would divide the budget by
 twelve and ignore what the values have in common. A fit of all of them, with a penalty on
 the nuclear norm, looks for a matrix of coefficients of low rank.
@@ -66,7 +66,7 @@ plt.show()
 # %%
 # What it means
 # -------------
-# Two singular values carry the truth. The other ten should be zero, and without the penalty
-# they are noise, which blurs the picture. The nuclear norm pulls all of them towards zero
-# by about the same amount: that costs the two large ones little, takes away a good part of
-# the ten others, and brings the matrix closer to the truth.
+# The true matrix has two singular values that are not zero. Without the penalty the other
+# ten are estimated as noise, which blurs the matrix. The penalty on the nuclear norm
+# shrinks all singular values by about the same amount. This changes the two large ones
+# little, removes much of the ten others, and brings the matrix closer to the truth.

@@ -3,8 +3,8 @@ Tables larger than memory: Parquet files and Dask
 =================================================
 
 A fit needs sums over blocks of rows and nothing else. The rows can therefore stay where
-they are, in a folder of Parquet files or behind a Dask data frame. What is released is the
-same as for one table in memory.
+they are, in a folder of Parquet files or behind a Dask data frame. The release is the same
+as for one table in memory.
 
 The files here are small and **synthetic**: twelve months of visits to a hospital. The same
 code reads billions of rows.
@@ -37,8 +37,8 @@ print(sorted(path.name for path in folder.iterdir())[:3], "…")
 # Three sources, one release
 # --------------------------
 # ``fit`` takes a pattern of files, a Dask data frame, or a table in memory.
-# ``random_state=0`` is for this comparison alone: it draws the same noise three times, so
-# that any difference would have to come from the rows. A fit with a seed is not private,
+# ``random_state=0`` is used for this comparison alone. It draws the same noise three times,
+# so that any difference would have to come from the rows. A fit with a seed is not private,
 # and its summary says so.
 
 schema = Schema(
@@ -65,13 +65,13 @@ coefficients.index = list(models["Dask"].schema_.features)
 coefficients
 
 # %%
-# The largest difference between them is at most rounding:
+# The coefficients differ by no more than rounding errors:
 
 print(f"{np.ptp(coefficients.to_numpy(), axis=1).max():.1e}")
 
 # %%
-# The same intervals from each
-# ----------------------------
+# The same intervals from each source
+# -----------------------------------
 
 colours = {"in memory": "#222222", "Parquet files": "#2166ac", "Dask": "#b2182b"}
 names = ["age", "nights", "alone"]
@@ -92,7 +92,7 @@ plt.show()
 # %%
 # What it means
 # -------------
-# Nothing has to be sampled or gathered on one machine to be fitted privately. With
-# ``--workers`` or ``--cluster`` the command line does the same with processes or a cluster
-# that hold the rows. How often files are read depends on the data, so it is shown to the
-# data holder only and is not part of the release.
+# A private fit needs no subsample of the rows, and the rows need not be collected on one
+# machine. On the command line, ``--workers`` and ``--cluster`` distribute the rows over
+# processes or a cluster. The number of passes over the files depends on the data, so it is
+# shown to the data holder only and is not part of the release.

@@ -2,12 +2,12 @@
 Plan before spending
 ====================
 
-A budget that has been spent does not come back. Before a study office spends it, it wants
-to know how long the intervals will be, which columns will drown in noise, and how much
-budget or how many rows would do. ``plan_fit`` answers from public facts alone: it reads no
-table.
+A budget that has been spent cannot be recovered. Before spending it, a study office wants
+to know how long the intervals will be, which columns will be hidden by noise, and how much
+budget or how many rows would be enough. ``plan_fit`` predicts this from public facts alone.
+It does not read the table.
 
-The plan uses **synthetic** tables; at the end we generate another one and check the
+The plan uses **synthetic** tables. At the end we generate another table and check the
 predictions.
 """
 
@@ -22,8 +22,9 @@ from confide.planning import plan_fit, plot_fit_plan
 # %%
 # What is known beforehand
 # ------------------------
-# ``typical`` (four in five values lie there) and ``share`` are optional: they come from a
-# codebook or from common knowledge, sharpen the plan and do not change the fit.
+# ``typical`` (a range that contains four in five values) and ``share`` are optional. They
+# come from a codebook or from common knowledge. They make the plan more accurate and do not
+# change the fit.
 
 schema = Schema(
     columns=(
@@ -46,8 +47,8 @@ print(plan)
 # %%
 # Every column, before the fit
 # ----------------------------
-# An interval as wide as 1 is as wide as a typical effect of that column: such a column can
-# be distinguished from zero, but only just.
+# Widths are relative to the size of a typical effect of the column. If the width is 1, a
+# typical effect can be distinguished from zero, but only just.
 
 plot_fit_plan(plan, ax=plt.subplots(figsize=(5.8, 3.4), layout="constrained")[1])
 plt.show()
@@ -55,17 +56,18 @@ plt.show()
 # %%
 # How much budget, how many rows?
 # -------------------------------
-# Suppose that the effect of a year of schooling should be known within 0.15 from end to
-# end.
+# Suppose that the interval for the effect of a year of schooling should be at most 0.15
+# wide.
 
 print(plan.smallest_budget("schooling", 0.15))
 print(plan.smallest_rows("schooling", 0.15))
 
 # %%
-# Predicted and found
-# -------------------
-# The bands are the quartiles of the plan over the tables that it assumes, the dots are fits
-# to a table that was generated afterwards, ten for each budget.
+# Predicted and actual widths
+# ---------------------------
+# The band shows the quartiles of the predicted width over the tables that the plan
+# simulates. The dots are fits to a table that was generated afterwards, ten for each
+# budget.
 
 table = adult_like(5_000)
 budgets = [0.6, 1, 2, 4]
@@ -73,7 +75,7 @@ plans = [plan.with_budget(Approx(e, 1e-6)).line("schooling") for e in budgets]
 
 
 def found_width(epsilon: float) -> float:
-    """Return how wide the interval of schooling is in one fit."""
+    """Return the width of the interval of schooling in one fit."""
     fitted = LogisticRegression(Approx(epsilon, 1e-6), schema=schema, intervals=True)
     one = fitted.fit(table).intervals_["schooling"]
     return one.upper - one.lower if one.identified else np.nan
@@ -94,7 +96,7 @@ axes.plot(budgets, [one.width for one in plans], color=BLUE, label="planned: med
 for epsilon in budgets:
     widths = [found_width(epsilon) for _ in range(10)]
     axes.plot([epsilon] * 10, widths, ".", color=DOT, alpha=0.5)
-axes.plot([], [], ".", color=DOT, label="found in fits")
+axes.plot([], [], ".", color=DOT, label="actual fits")
 axes.set(xscale="log", xlabel="ε, with δ = 10⁻⁶", ylabel="width of the interval")
 axes.set_title("Schooling, 5,000 rows")
 axes.set_xticks(budgets, [f"{e:g}" for e in budgets])
@@ -106,5 +108,6 @@ plt.show()
 # %%
 # What it means
 # -------------
-# The plan gets the order of magnitude right, and it shows where more budget stops paying:
-# once the curve is flat, the sample is what limits the interval, and only more rows help.
+# The plan predicts the right order of magnitude, and it shows from which budget on a larger
+# one hardly helps. Where the curve is flat, sampling error determines the width, and only
+# more rows make the interval shorter.

@@ -4,7 +4,7 @@ Categories: what are levels compared with?
 
 Six hospitals report how many days their patients stay. "Hospital C keeps patients two days
 longer" means something only if we know: longer than *what*? This example shows three
-answers that are computed from one release: the choice costs no budget.
+answers. All are computed from one release, so the choice costs no budget.
 
 The hospitals and their patients are **synthetic**.
 """
@@ -33,8 +33,8 @@ stays["days"] = np.clip(days + rng.gamma(2, 1.5, rows) - 3, 1, 40).round(1)
 # %%
 # One fit
 # -------
-# ``share`` says how many patients each hospital has, which is public here. Levels are then
-# compared with the average over patients.
+# ``share`` states the share of patients in each hospital, which is public here. Levels are
+# then compared with the average over patients.
 
 schema = Schema(
     columns=(
@@ -48,8 +48,8 @@ against_a = model.with_reference(hospital="A")
 against_f = model.with_reference(hospital="F")
 
 # %%
-# Three views of it
-# -----------------
+# Three views of the release
+# --------------------------
 
 BLUE, RED, GREY = "#2166ac", "#b2182b", "0.6"
 
@@ -83,7 +83,8 @@ plt.show()
 # %%
 # Questions about single pairs
 # ----------------------------
-# A contrast compares any levels, and a Wald test asks whether there are any differences.
+# A contrast compares any two levels, and a Wald test asks whether there are any
+# differences.
 
 print(model.contrast("hospital=C - hospital=E"))
 print(model.wald_test("hospital"))
@@ -92,6 +93,7 @@ print(model.wald_test("hospital"))
 # What it means
 # -------------
 # Against the average, or against a large hospital, the intervals are short. Against F,
-# which has one patient in a hundred, *every* interval is long: each of them contains the
-# uncertainty of F. Choose a common level as the reference, or the average over patients. A
-# rare reference does not make the data worse, but it makes them look worse.
+# which has one patient in a hundred, *every* interval is long, because each one includes
+# the uncertainty of F. Choose a common level as the reference, or the average over
+# patients. A rare reference level does not make the estimates worse, but it makes them look
+# worse.

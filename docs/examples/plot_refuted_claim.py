@@ -7,8 +7,8 @@ term to the objective once and then reweights its penalty again and again (its a
 this MOOR). It claims pure differential privacy. This example shows a pair of tables for
 which the claim fails.
 
-The two tables are **synthetic** and tiny: records without any information, and one more
-that has some.
+The two tables are **synthetic** and tiny. The first contains a record without any
+information, and the second has one more record, which is informative.
 """
 
 import matplotlib.pyplot as plt
@@ -22,9 +22,9 @@ from confide.objectives import Logistic, Objective
 from confide.privacy import Neighbours, Pure
 
 # %%
-# The library refuses it
-# ----------------------
-# What has been refuted cannot be used by accident, and does not get a budget.
+# The library refuses to run it
+# -----------------------------
+# A refuted mechanism cannot be used by accident, and its guarantee states no budget.
 
 try:
     Napp(NappTarget("lasso", 0.25))
@@ -35,8 +35,8 @@ except Unproved as refusal:
 # Run it anyway
 # -------------
 # Logistic regression with one coefficient at :math:`\varepsilon = 1` and :math:`\delta =
-# 0`, with everything as the paper prescribes. In the first table every record is 0 and says
-# nothing about the coefficient; the second has one more record.
+# 0`, with all settings as the paper prescribes. In the first table the only record is 0 and
+# says nothing about the coefficient. The second table has one more record.
 
 napp = Napp(NappTarget("lasso", 0.25), accept_unproved=True)
 objective = Objective(Logistic(), dimension=1)
@@ -49,7 +49,7 @@ entropy = Entropy.system()
 
 
 def released(rows: object, runs: int = 1_500) -> np.ndarray:
-    """Release many times."""
+    """Return many releases."""
     return np.array([calibration.release([rows], entropy).value[0] for _ in range(runs)])
 
 
@@ -63,7 +63,7 @@ seen_without, seen_with = released(without), released(with_one)
 
 
 def inside(values: np.ndarray) -> np.ndarray:
-    """Return which values lie clearly between 0 and 1 in size."""
+    """Return whether the absolute value of each value lies clearly between 0 and 1."""
     return (np.abs(values) > 0.05) & (np.abs(values) < 0.95)
 
 
@@ -90,16 +90,17 @@ plt.show()
 # %%
 # Where the proof goes wrong
 # --------------------------
-# The proof treats the weights of the penalty as constants. They follow the previous
-# iterate, which has seen the data. In the limit the penalty is a straight line near zero,
-# without the curvature that the proof counts on: a table without information falls to zero
-# or beyond one. After 80 iterations hardly anything is left in between.
+# The proof treats the weights of the penalty as constants. In fact they depend on the
+# previous iterate, and therefore on the data. In the limit the penalty is linear near zero,
+# without the curvature that the proof relies on. For the table without information, the
+# coefficient then moves to zero or beyond one in absolute value, and after 80 iterations
+# hardly any value remains in between.
 
 # %%
 # What it means
 # -------------
-# A coefficient in the shaded part gives the record away with far more certainty than the
-# claim allows: with a probability of about 0.06 the promise is broken. Ask for the proof of
-# any method, and for a check of the proof. A private method for the same purpose is
-# ``mechanism="adaptive"``: a first private look fixes the weights, and a second one uses
-# them.
+# A coefficient in the shaded region reveals the record with far more certainty than the
+# claim allows. This happens with a probability of about 0.06. For any method, ask for a
+# proof, and for a check of the proof. A private method for the same purpose is
+# ``mechanism="adaptive"``, which computes the weights in a first private step and uses them
+# in a second one.

@@ -31,8 +31,9 @@ model = LogisticRegression(Approx(1, 1e-6), schema=schema).fit(adult_like(30_000
 # %%
 # Two sets of rows
 # ----------------
-# In the later year there are fewer people with a high income: three in five of them have
-# left the table. Ranking people is as hard as before, but the probabilities no longer hold.
+# In the later year there are fewer people with a high income, because three in five of them
+# have left the table. Ranking people is as hard as before, but the probabilities no longer
+# hold.
 
 same_year = adult_like(10_000, seed=1)
 later_year = adult_like(10_000, seed=2)

@@ -2,8 +2,8 @@
 Five columns out of a thousand
 ==============================
 
-A private fit pays with noise for each coefficient. If only a few of a thousand columns
-matter, most of that noise is wasted. Selecting columns privately first, and fitting only
+In a private fit every coefficient adds noise. If only a few of a thousand columns matter,
+most of this noise is added for nothing. Selecting columns privately first, and fitting only
 those, keeps the noise as low as in a small model.
 
 The table is **synthetic**: 10,000 rows, 1,000 columns, and we know which five matter.
@@ -24,16 +24,16 @@ truth = later[:, matter].sum(axis=1)
 # %%
 # Select, then fit
 # ----------------
-# ``size`` is how many columns the analyst wants. A part of the budget selects them by their
-# noisy covariance with the target, the rest pays for their coefficients.
+# ``size`` is the number of columns to select. Part of the budget is spent on selecting them
+# by their noisy covariance with the target, and the rest on their coefficients.
 
 budget = Approx(0.5, 1e-6)
 model = SparseLinearRegression(budget, size=5, column_bound=1.0, target_bound=5.0).fit(X, y)
 print(model.summary())
 
 # %%
-# Against a fit of all columns
-# ----------------------------
+# Comparison with a fit of all columns
+# ------------------------------------
 
 whole = LinearRegression(budget, row_norm=20.0, target_bound=5.0).fit(X, y)
 
@@ -58,8 +58,8 @@ top.legend(loc="upper right", frameon=False)
 plt.show()
 
 # %%
-# How often are the right ones found?
-# -----------------------------------
+# How often are the right columns found?
+# --------------------------------------
 # Ten fits for each budget.
 
 for epsilon in (0.1, 0.3, 1):
@@ -81,8 +81,8 @@ for epsilon in (0.1, 0.3, 1):
 # %%
 # What it means
 # -------------
-# The fit of everything spreads its noise over a thousand coefficients and buries the
-# signal: its predictions are worse than the mean alone. The selection pays for the
-# *logarithm* of the number of columns only, and from a moderate budget on finds the right
-# ones every time. The price: the analyst must say how many columns to select, and intervals
-# are not offered, since they would not account for the selection.
+# In the fit of all columns, the noise on a thousand coefficients hides the signal: its
+# predictions are worse than the mean alone. The cost of the selection grows only with the
+# *logarithm* of the number of columns, and with a moderate budget it finds the right
+# columns every time. In return, the analyst must choose the number of columns, and there
+# are no intervals, because they would not account for the selection.

@@ -2,9 +2,9 @@
 Curves and interactions
 =======================
 
-Does the chance that a client subscribes depend on age? It is high for the old, and high for
-the young: a straight line would miss both. Splines let the data choose the curve, and
-interactions let the curve differ between groups. Both are columns whose entries depend only
+Does the chance that a client subscribes depend on age? It is high for old and for young
+clients, which a straight line cannot show. Splines let the data choose the curve, and
+interactions let the curve differ between groups. Both add columns whose entries depend only
 on one row and on public constants, so the guarantee still holds.
 
 The table is **synthetic**, and the true curves are known.
@@ -22,7 +22,7 @@ rows = 60_000
 
 
 def true_chance(age: np.ndarray, home: np.ndarray) -> np.ndarray:
-    """Return the chance to subscribe: a valley, deeper for those who own a home."""
+    """Return the chance of subscribing, which is lowest in middle age."""
     depth = np.where(home == "owner", 2.2, 0.9)
     return expit(-0.3 - depth * np.exp(-(((age - 45) / 14) ** 2)))
 
@@ -39,8 +39,9 @@ clients["subscribed"] = np.where(rng.random(rows) < chance, "yes", "no")
 # %%
 # Terms in the schema
 # -------------------
-# ``bs(age, df=5)`` is a B-spline whose knots divide the *public* range evenly: no quantile
-# is read off the rows. ``home:bs(age, df=5)`` lets every kind of home have its own curve.
+# ``bs(age, df=5)`` is a B-spline whose knots divide the *public* range evenly, so no
+# quantile of the rows is used. ``home:bs(age, df=5)`` gives owners and tenants their own
+# curves.
 
 columns = (
     Number("age", lower=18, upper=90, unit="year"),
@@ -63,7 +64,7 @@ models = {
 # %%
 # The fitted curves
 # -----------------
-# ``mean_intervals`` gives the chance of made-up clients with its interval.
+# ``mean_intervals`` gives the predicted chance for hypothetical clients, with its interval.
 
 ages = np.arange(18, 91, 2.0)
 colours = {"owner": "#2166ac", "tenant": "#b2182b"}
@@ -75,7 +76,7 @@ for axes, (title, model) in zip(panels, models.items(), strict=True):
         axes.fill_between(ages, found.lower, found.upper, color=colour, alpha=0.2, lw=0)
         axes.plot(ages, found.estimate, color=colour, label=home)
         axes.plot(ages, true_chance(ages, asked["home"].to_numpy()), ":", color=colour)
-    axes.set(title=title, ylabel="chance to subscribe", ylim=(0, 0.7), xlim=(18, 90))
+    axes.set(title=title, ylabel="chance of subscribing", ylim=(0, 0.7), xlim=(18, 90))
     axes.grid(alpha=0.3)
 panels[1].set_xlabel("age")
 panels[0].legend(title="dotted: the truth", frameon=False)
@@ -84,14 +85,14 @@ plt.show()
 # %%
 # Is the interaction needed?
 # --------------------------
-# A Wald test of its coefficients answers from the same release.
+# A Wald test of its coefficients answers this question from the same release.
 
 print(models["splines with an interaction"].wald_test("home:bs(age, df=5)"))
 
 # %%
 # What it means
 # -------------
-# The straight lines hide the valley between 30 and 60, and their narrow bands give no
-# warning: an interval is about the model that was fitted, right or wrong. The spline
-# follows both valleys for the same budget. Its bands are wider, above all at the ends,
-# since it has more coefficients to pay for.
+# The straight lines miss the dip between 30 and 60, and their narrow bands give no warning:
+# an interval is for the fitted model, whether that model is right or wrong. The splines
+# follow the dips of both groups for the same budget. Their bands are wider, above all at
+# the ends, because the model has more coefficients.

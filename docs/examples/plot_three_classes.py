@@ -3,8 +3,8 @@ Three outcomes: stay at home, ward, intensive care
 ==================================================
 
 Patients are sent home, to a ward, or to intensive care. A multinomial logistic regression
-fits all three outcomes with one noise vector, which is shorter than those of three separate
-fits.
+fits all three outcomes with one noise vector, which is shorter than the noise of three
+separate fits.
 
 The patients are **synthetic**.
 """
@@ -48,8 +48,8 @@ print(model.summary())
 # %%
 # Probabilities
 # -------------
-# Predictions of the model for people aged 80, by the oxygen saturation of their blood.
-# Dotted lines are the truth.
+# The solid lines are the predicted probabilities for people aged 80, by the oxygen
+# saturation of their blood. The dotted lines are the true probabilities.
 
 saturation = np.linspace(80, 100, 81)
 asked = pd.DataFrame({"age": 80.0, "oxygen": saturation})
@@ -83,6 +83,6 @@ plt.show()
 # What it means
 # -------------
 # Low saturation moves people from home to the ward and on to intensive care, as in the
-# model behind the table. Coefficients of a class compare it with the average of the
-# classes, so that those of a column add up to zero: only differences between classes have a
-# meaning.
+# model behind the table. The coefficients of a class compare it with the average of all
+# classes, so the coefficients of one column add up to zero. Only differences between
+# classes can be interpreted.

@@ -2,10 +2,10 @@
 Tuning for the price of one charge
 ==================================
 
-Trying six ridges and keeping the best one reads the table six times, and choosing between
-them reads it once more. A loop over private fits pays for each of them, and the scores by
-which it chose have no guarantee at all. ``PrivateSearch`` tries all candidates and chooses
-among them for one charge.
+If you try six ridges and keep the best one, the table is used six times for the fits, and
+once more for the choice. A loop over private fits pays for each of them, and the scores by
+which it chooses have no guarantee at all. ``PrivateSearch`` tries all candidates and
+chooses among them for one charge.
 
 The patients are **synthetic**.
 """
@@ -33,9 +33,9 @@ schema = Schema(
 # %%
 # A setting that matters
 # ----------------------
-# Output perturbation adds noise to the fitted coefficients, and less of it if the ridge is
-# stronger. A weak ridge drowns the coefficients in noise, and a strong one shrinks them
-# away. The candidates are written down before looking at the data.
+# Output perturbation adds noise to the fitted coefficients, and less noise if the ridge is
+# stronger. With a weak ridge noise hides the coefficients, and a strong ridge shrinks them
+# almost to zero. The candidates are written down before looking at the data.
 
 budget = Approx(1, 1e-6)
 ridges = [4, 16, 64, 256, 1_024, 4_096]
@@ -47,9 +47,9 @@ print(search.best_estimator_.release_.guarantee)
 # %%
 # Was it a good choice?
 # ---------------------
-# On a synthetic table we can afford to look at what nobody would see on a confidential one:
-# the error of every candidate, were it fitted with the whole budget (dots), and that of 20
-# searches (on the right).
+# On a synthetic table we can compute what would stay hidden on a confidential one: the
+# errors of every candidate when it is fitted with the whole budget (left), and those of 20
+# searches (right). Each dot is one fit or one search.
 
 
 def typical_error(fitted: LinearRegression) -> float:
@@ -58,7 +58,7 @@ def typical_error(fitted: LinearRegression) -> float:
 
 
 def fixed(ridge: float) -> LinearRegression:
-    """Return a fit with a ridge that nobody searched for."""
+    """Return a fit with a fixed ridge and the whole budget."""
     return clone(model).set_params(budget=budget, l2=ridge).fit(patients)
 
 
@@ -84,7 +84,7 @@ plt.show()
 # %%
 # What it means
 # -------------
-# The search avoids the ridges that would have ruined the fit, and comes near the best of
-# them. It pays for this: every candidate is fitted on a part of the rows. Search where the
-# right setting is unknown and matters. The default mechanism chooses its ridge from public
-# facts, and where that works well no search is worth its price.
+# The search avoids the ridges that would have ruined the fit, and comes near the best one.
+# The price is that every candidate is fitted on only a part of the rows. Use a search if
+# the right setting matters and is unknown. The default mechanism chooses its ridge from
+# public facts. Where that works well, a search is not worth its cost.

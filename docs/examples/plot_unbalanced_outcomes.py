@@ -3,7 +3,7 @@ Unbalanced outcomes: when one in twenty says yes
 ================================================
 
 A bank calls its clients; about one in twenty subscribes. A model that always predicts "no"
-is right for nineteen of twenty, so that accuracy says next to nothing. What matters is
+is right for nineteen in twenty clients, so accuracy says next to nothing. What matters is
 whether the model ranks clients well, and whether its probabilities are right.
 
 The clients are **synthetic** and resemble those of the UCI bank marketing data.
@@ -22,7 +22,7 @@ clients["subscribed"].value_counts(normalize=True).round(3)
 # One budget for the model and its score
 # --------------------------------------
 # ``holdout=0.25`` keeps a random quarter of the rows out of the fit and scores the model on
-# them. No row is in both parts, so that fit and score together cost what the fit costs.
+# them. No row is in both parts, so the fit and the score together cost what the fit costs.
 
 schema = Schema(
     columns=(
@@ -42,10 +42,11 @@ print(score)
 # %%
 # Precision and recall
 # --------------------
-# Suppose that the bank can afford to call some of its clients only. The curve shows, for
-# every cut of the score, which share of the subscribers it would reach (sensitivity) and
-# which share of its calls would succeed (precision). Bars are 95 % intervals that cover
-# sampling error and privacy noise; the dashed line is for calls at random.
+# Suppose that the bank can afford to call only some of its clients. The lower plot shows,
+# for every cut-off of the predicted probability, the share of subscribers whom it would
+# reach (sensitivity) and the share of its calls that would succeed (precision). Bars are 95
+# % intervals that cover sampling error and privacy noise; the dashed line is for calls at
+# random.
 
 BLUE, RED, GREY = "#2166ac", "#b2182b", "0.45"
 share = score["prevalence"].value
@@ -73,9 +74,9 @@ plt.show()
 # %%
 # Should the rare label count more?
 # ---------------------------------
-# Weights of labels are public and belong in the schema. They hardly change how clients are
-# ranked, and they make probabilities too high: a model whose "yes" counts ten times expects
-# about one client in three to subscribe.
+# Weights of labels are public and belong in the schema. They hardly change the ranking of
+# clients, but they make probabilities too high: a model in which each "yes" has the weight
+# ten expects about one client in three to subscribe.
 
 weighted = LogisticRegression(
     Approx(1, 1e-6),
@@ -96,5 +97,5 @@ for name, one in (("every label once", model), ("yes ten times", weighted)):
 # -------------
 # The area under the ROC curve shows that the model ranks clients clearly better than
 # chance, although its accuracy is no better than that of always saying "no". Leave the
-# labels unweighted and choose the cut that the bank can afford: the probabilities stay
-# honest, and weights would only add noise.
+# labels unweighted and choose the cut-off that the bank can afford. The probabilities then
+# remain correct, whereas weights would only add noise.

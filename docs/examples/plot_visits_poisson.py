@@ -5,9 +5,10 @@ Do people see a doctor less often when they pay? Poisson regression
 In the RAND health insurance experiment families were given plans under which they paid
 different shares of the bill themselves. Does this *coinsurance* keep them from seeing a
 doctor? A count of visits calls for a Poisson regression, whose coefficients are logarithms
-of ratios of rates.
+of rate ratios.
 
-The table is **synthetic** and has the shape of the experiment's.
+The table is **synthetic**. It has some columns of the experiment, and similar
+distributions.
 """
 
 import matplotlib.pyplot as plt
@@ -51,14 +52,14 @@ ratios = model.rate_ratios()
 print(ratios)
 
 # %%
-# Poor health is rare, and its line may be marked *not identified*: the noise hides the
-# information about it, so that no meaningless number is printed.
+# Poor health is rare, and its line may be marked *not identified*. In that case noise hides
+# its effect, and no meaningless number is printed.
 
 # %%
 # The expected number of visits
 # -----------------------------
-# ``mean_intervals`` gives the expected count of made-up people with its interval. Only the
-# plan differs between the people below.
+# ``mean_intervals`` gives the expected count for hypothetical people, with its interval.
+# The people below differ only in their plan.
 
 plans = [0, 25, 50, 95]
 person = {"diseases": 10.0, "limited": False, "health": "good"}
@@ -83,15 +84,15 @@ plt.show()
 # %%
 # Is it the coinsurance?
 # ----------------------
-# A Wald test asks whether all three levels differ from free care. It is computed from the
-# release and costs no budget.
+# A Wald test asks whether any of the three levels differs from free care. It is computed
+# from the release and costs no budget.
 
 print(model.wald_test("coinsurance"))
 
 # %%
 # What it means
 # -------------
-# People who pay a part of the bill see a doctor about a quarter less often than people with
-# free care, most of it already at a share of 25 %. Visits vary more than Poisson counts
-# would; the intervals allow for that, because they estimate the scatter instead of assuming
-# it.
+# People who pay part of the bill see a doctor about a quarter less often than people with
+# free care. Most of this difference is present at a share of 25 %. Visits vary more than
+# Poisson counts would. The intervals allow for this, because their standard errors are
+# estimated without assuming a Poisson variance.

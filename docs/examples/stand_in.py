@@ -1,8 +1,8 @@
 """Synthetic tables that stand in for public ones, so that the gallery needs no download.
 
-Each has the columns and roughly the shape of the table it is named for, and an outcome
-drawn from a model that is written down here. They describe nobody: take no figure of theirs
-for a finding about the real table.
+Each table has some columns of the public table that it is named after, with similar
+distributions, and an outcome drawn from the model in the code below. The tables describe
+nobody, so their figures say nothing about the real tables.
 """
 
 import numpy as np
@@ -69,7 +69,7 @@ def warfarin_like(rows: int = 4_000, seed: int = 0) -> pd.DataFrame:
 
 
 def visits_like(rows: int = 20_000, seed: int = 0) -> pd.DataFrame:
-    """Return visits to a physician in a year by plan, as in the RAND experiment."""
+    """Return yearly visits to a physician by insurance plan, as in the RAND experiment."""
     rng = np.random.default_rng(seed)
     coinsurance = rng.choice([0.0, 25.0, 50.0, 95.0], rows, p=[0.4, 0.2, 0.1, 0.3])
     diseases = np.clip(rng.gamma(2.8, 4.0, rows), 0, 60).round(1)
