@@ -84,11 +84,11 @@ def _arguments():
     names = ",".join(section.name for section in SECTIONS)
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--only", default=names, help=f"sections to run, from {names}")
-    parser.add_argument("--quick", action="store_true", help="few repetitions, less precise figures")
+    parser.add_argument("--quick", action="store_true", help="few repetitions")
     given = parser.parse_args()
     unknown = set(given.only.split(",")) - set(names.split(","))
     if unknown:
-        parser.error(f"unknown sections {sorted(unknown)}; the sections are {names}")
+        parser.error(f"unknown sections {sorted(unknown)}; known: {names}")
     return given
 
 

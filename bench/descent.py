@@ -3,7 +3,7 @@
 This competitor has an unfair advantage. From a grid of numbers of steps, rates and clips it
 uses the combination with the smallest log loss *on the test rows*, which no private fit can
 know. The noise is calibrated exactly, by Gaussian differential privacy. Rows have norm 1.
-The figures of the schema are those that `bench.accuracy` stores in docs/accuracy/after.json.
+The figures of the schema are those of `bench.accuracy` in docs/accuracy/after.json.
 """
 
 from itertools import product
@@ -21,7 +21,7 @@ STEPS = (8, 16, 32, 64, 128, 256, 512)
 RATES = (2.0, 4.0, 8.0, 16.0, 32.0)
 CLIPS = (0.5, 1.0)
 CHOOSING_RUNS = 2
-"""Number of runs for the choice of settings; the chosen setting then gets all runs."""
+"""Number of runs for the choice of the settings; the chosen settings then get all runs."""
 HEIGHT = 0.3
 """Value of the intercept column, as in confide."""
 

@@ -1,13 +1,13 @@
-"""A description of Adult: how far its figures are off, and how often its intervals hold.
+"""Errors and coverage of a private description of Adult.
 
 CONFIDE_DATA=... python -m bench.described    # into docs/accuracy/described.json
 python -m bench.described --page              # the tables of docs/description.md
 
-Twenty columns: the fourteen of Adult and its income, as the bundled schema declares them,
-and five that follow from these row by row. Errors are those of one table, the 32,561 rows
-of adult.data, against its own figures. For coverage as many rows are drawn, with
-replacement, from all 48,842 rows, whose figures intervals are to hold. Declared limits are
-those of the bundled schema; ranges are bought.
+The table has twenty columns: the fourteen features and the income of Adult, as declared by
+the bundled schema, and five functions of these. Errors compare the description of the
+32,561 rows of adult.data with the exact figures of these rows. For coverage, samples of the
+same size are drawn with replacement from all 48,842 rows, and intervals should contain the
+figures of all rows. Ranges are estimated privately within the declared limits.
 """
 
 import argparse
@@ -62,7 +62,7 @@ def derived(frame):
 
 
 def twenty_columns():
-    """Return the schema, the table, and all rows."""
+    """Return the schema, the table, and the rows of both parts of Adult."""
     from confide import Boolean, Category, Schema
     from confide.data import load
 
@@ -75,7 +75,7 @@ def twenty_columns():
 
 
 def rank_error(values, found, share):
-    """Return how far a number is from being a quantile, in shares of the values."""
+    """Return the error in rank of an estimated quantile, as a share of the values."""
     below, upto = float((values < found).mean()), float((values <= found).mean())
     return max(below - share, share - upto, 0.0)
 
@@ -87,7 +87,7 @@ def level_share(values, level):
 
 
 def errors(found, frame, schema):
-    """Return the errors of one description, by what they are of."""
+    """Return the errors of one description, by type of figure."""
     from confide.description.estimates import LevelFigures
 
     made = defaultdict(list)
@@ -133,7 +133,7 @@ def measured_errors(budget, relation, runs=RUNS):
 
 
 def held(found, sample, population):
-    """Yield what every interval is of, and whether it holds."""
+    """Yield the type of each interval, and whether it contains the exact figure."""
     from confide.description.estimates import LevelFigures
 
     def holds(estimate, exact):
@@ -163,7 +163,7 @@ def held(found, sample, population):
 
 
 def bins(one):
-    """Return the ends of the bins of a histogram, by the labels' order."""
+    """Return the lower and upper ends of the bins of a histogram, in order."""
     edges, count = one.cells.shown_edges, len(one.histogram)
     step = -(-one.cells.bins // count)
     step = next(k for k in (1, 2, 4, 5, 10, 20) if k >= step)

@@ -1,11 +1,11 @@
-"""How near private scores are, and how often their intervals hold.
+"""Errors of private scores, and coverage of their intervals.
 
 python -m bench.evaluation                # into docs/accuracy/evaluation.json
-python -m bench.evaluation --only Adult   # that part alone: a table, areas, pairs, time
+python -m bench.evaluation --only Adult   # one part: a table, areas, pairs or time
 python -m bench.evaluation --page         # docs/evaluation-figures.md from that file
 
-A model is fixed. Samples are drawn from a population, scored privately, and held against
-the exact score of the same rows, and against that of the whole population.
+The model is fixed. Samples are drawn from a population and scored privately. The scores are
+compared with the exact scores of the same rows and of the whole population.
 """
 
 import argparse
@@ -25,7 +25,7 @@ BUDGETS = ("(1, 1e-6)", "(0.2, 1e-6)", "pure 1", "zCDP 0.02")
 SAMPLE = 5_000
 AREA_RUNS, TABLE_RUNS = 300, 1000
 DISTANCE = 1.5
-"""Between the means of normal scores of both labels, in deviations."""
+"""Difference between the mean scores of the two labels, in standard deviations."""
 
 
 def budget_of(name):
@@ -39,7 +39,7 @@ def budget_of(name):
 
 
 def scored(rule, budget, relation, rows, seed):
-    """Return the score of some rows, without reading a table."""
+    """Return the private score of margins and targets, without reading a table."""
     from confide.estimators._score import ScorePrice
     from confide.noise import Entropy
     from confide.privacy import Neighbours
@@ -52,7 +52,7 @@ def scored(rule, budget, relation, rows, seed):
 
 
 def log_odds(rng, rows, positives):
-    """Return true log-odds of rows whose scores are normal given the label."""
+    """Return true log-odds and labels of rows with normal scores given the label."""
     import numpy as np
 
     label = np.zeros(rows)
@@ -63,7 +63,7 @@ def log_odds(rng, rows, positives):
 
 
 def delong(margins, label):
-    """Return the exact area and the variance that sampling gives it."""
+    """Return the exact ROC area, and its sampling variance by DeLong's method."""
     import numpy as np
     from scipy.stats import rankdata
 
@@ -77,10 +77,10 @@ def delong(margins, label):
 
 
 def inevitable_noise(margins, label, deviation):
-    """Return the variance of the area where exact cells alone have noise.
+    """Return the variance of the ROC area that is due to noise on cell counts.
 
-    Twelve cells with alike many rows of the rarer label, chosen from the rows in the
-    clear: with fewer the cells themselves would be what is seen.
+    There are twelve cells with equal numbers of positive rows, chosen from the data without
+    noise. With fewer cells, the error would mostly be due to grouping.
     """
     import numpy as np
 
@@ -95,7 +95,7 @@ def inevitable_noise(margins, label, deviation):
 
 
 def one_noise(budget, relation):
-    """Return the deviation of the noise of a table that has the whole budget."""
+    """Return the standard deviation of noise on counts with the whole budget."""
     from confide.evaluation.noises import noises_for, table_look
     from confide.privacy import Neighbours
 
@@ -153,7 +153,7 @@ def area_case(rows, positives, budget, relation, runs):
 
 
 def fitted(name, epsilon=1):
-    """Return a model fitted on some rows, and margins and targets of the others."""
+    """Return the score rule of a fitted model, and margins and targets of other rows."""
     from bench.real_tables import parts
     from confide import Approx, estimators
     from confide.estimators._readings import SplitChunk
@@ -180,7 +180,7 @@ def fitted(name, epsilon=1):
 
 
 def truths(rule, margins, target):
-    """Return the scores of a whole population without noise."""
+    """Return the exact scores of a population, by name."""
     import numpy as np
     from scipy.special import expit, kl_div
 
@@ -277,7 +277,7 @@ def table_case(name, budget, relation, runs, rows=SAMPLE):
 
 
 def time_case(rows=1_000_000, columns=20):
-    """Return the seconds of a prediction and of a score, best of five, by kind of model."""
+    """Return the times of prediction and of scoring, best of five, by type of model."""
     import numpy as np
 
     from confide import Approx, LinearRegression, LogisticRegression, PoissonRegression
@@ -316,7 +316,7 @@ def time_case(rows=1_000_000, columns=20):
 
 
 def pair_case(name, budget, relation, runs):
-    """Return how often differences of two models hold; the second has little budget."""
+    """Return the coverage of differences to a model that has a small budget."""
     import numpy as np
 
     from confide.evaluation import PairedLosses

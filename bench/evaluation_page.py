@@ -1,23 +1,25 @@
-"""The page of measured scores, docs/evaluation-figures.md, from what was found."""
+"""The page docs/evaluation-figures.md, written from the results of `bench.evaluation`."""
 
 from bench.table import prose, table
 
 TABLES = ("Adult", "Bank", "ACS", "California", "randhie")
 ABOUT_AREAS = """\
-Scores are true log-odds, normal given the label, 1.5 deviations apart. The gap is to
-the exact area of the same rows; coverage is that of 95 % intervals for the area of the
-population, in {runs} runs. *Inevitable* is the width that sampling (DeLong's variance
-for the same rows) and noise of the whole budget in twelve cells, chosen in the clear,
-would give."""
+The scores are true log-odds. They are normal given the label, with means 1.5 standard
+deviations apart. The gap is the difference to the exact area for the same rows. Coverage
+is that of 95 % intervals for the area in the population, over {runs} runs. *Inevitable*
+is the width due to sampling (DeLong's variance for the same rows) and to noise with the
+whole budget on the counts of twelve cells, which are chosen from the data without noise.
+*Ratio* is the median of width / inevitable width, and *cells* the median number of cells
+in the private curve."""
 ABOUT_TABLES = """\
-A model was fitted at (1, 1e-6) on one part of a table. The other part serves as the
-population: 5,000 of its rows are drawn with replacement and scored, {runs} times.
-Coverage is that of 95 % intervals for the score on all rows of that part; its own
-standard error is {error:.3f}. R² and errors are compared with those without clipping.
-{outside}"""
+A model was fitted at (1, 1e-6) on one part of a table. The other part is the population:
+5,000 of its rows are drawn with replacement and scored, {runs} times. Coverage is that
+of 95 % intervals for the score on all rows of this part, and has a standard error of
+{error:.3f}. R² and errors are compared with those without clipping. {outside}"""
 ABOUT_PAIRS = """\
-The model above minus one that was fitted at (0.05, 1e-6) on the same rows: coverage of
-the difference on all rows, by 95 % intervals, in {runs} samples. {outside}"""
+The first model is the one above, and the second was fitted at (0.05, 1e-6) on the same
+rows. Coverage is that of 95 % intervals for the difference of their scores (first minus
+second) on all rows, over {runs} samples. {outside}"""
 WANTED = (0.93, 0.98)
 
 
@@ -41,7 +43,7 @@ def line_table(cases):
 
 
 def about(text, cases):
-    """Return a text with the number of runs, and which coverages are as wanted."""
+    """Return a text with the number of runs and the list of unsatisfactory coverages."""
     (runs,) = {case["runs"] for case in cases}
     beyond = [
         f"{name} of {case['table']} at {case['budget']}, {case['neighbours']} "
@@ -52,7 +54,7 @@ def about(text, cases):
     ]
     outside = "All coverages are between {} and {}.".format(*WANTED)
     if beyond:
-        outside = f"Not between {WANTED[0]} and {WANTED[1]}: {'; '.join(beyond)}."
+        outside = f"Coverages not between {WANTED[0]} and {WANTED[1]}: {'; '.join(beyond)}."
     error = (0.95 * 0.05 / runs) ** 0.5
     return prose(text.format(runs=f"{runs:,}", error=error, outside=outside))
 
@@ -85,7 +87,7 @@ def page(found):
     )
     spent = found["time"]
     times = table(
-        ("model", "prediction, s", "score, s", "predictions"),
+        ("model", "prediction, s", "score, s", "ratio"),
         [
             (
                 name,
@@ -100,8 +102,8 @@ def page(found):
         (
             "# Measured scores",
             prose(
-                f"""Written by `python -m bench.evaluation`; {found["machine"]}. What the
-                scores mean: [evaluation.md](evaluation.md)."""
+                f"""Written by `python -m bench.evaluation` on this machine:
+                {found["machine"]}. [evaluation.md](evaluation.md) explains the scores."""
             ),
             "## Area under the ROC",
             prose(ABOUT_AREAS.format(runs=area_runs)),
@@ -114,9 +116,9 @@ def page(found):
             line_table(found["pairs"]),
             "## Time",
             prose(
-                f"""{spent["rows"]:,} rows of {spent["columns"]} columns, arrays in memory,
-                processor time, best of five. Predictions of classifiers are
-                probabilities."""
+                f"""Processor time for {spent["rows"]:,} rows of {spent["columns"]} columns,
+                as arrays in memory, best of five. Classifiers predict probabilities. The
+                last column is the time of the score, divided by that of the prediction."""
             ),
             times,
             "",

@@ -1,10 +1,10 @@
-"""Predictions of plans on a grid of public facts, for the explorer page of the site.
+"""Plans on a grid of public facts, for the explorer page of the website.
 
 python -m bench.explorer_tables --processes 2    # half an hour: docs/explorer/tables.js
 
-Nothing is read: every cell is `confide.planning.plan_fit` for a logistic regression with
-intervals. All columns are numbers that are normal in standard deviations, within public
-limits of three.
+No data are read. Every cell is a result of `confide.planning.plan_fit` for a logistic
+regression with intervals. All columns are standard normal numbers, with declared limits of
+-3 and 3.
 """
 
 import argparse
@@ -36,19 +36,19 @@ AXES = {
     "epsilon": EPSILONS,
     "rows": ROWS,
 }
-"""Fields are lists of the cells in this order, rows fastest."""
+"""Axes of the grid; fields list the cells in this order, with rows varying fastest."""
 FIELDS = ("narrow", "width", "wide", "error", "area")
 NO_NOISE = 1000.0
-"""An epsilon that leaves sampling alone."""
+"""Epsilon so large that privacy noise is negligible."""
 SPREAD = 2.0
-"""Standard deviation of the log-odds that the area under the ROC curve is for."""
+"""Standard deviation of the log-odds, for the area under the ROC curve."""
 LEAST_STRAY = 0.02
 TAIL = 1.2816
-"""One in ten values of a normal variable lie beyond this many standard deviations."""
+"""The 90 % quantile of the standard normal distribution."""
 
 
 def model_of(columns, balance, epsilon, delta):
-    """Return the logistic regression that a cell plans."""
+    """Return the logistic regression that is planned in a cell."""
     numbers = tuple(
         Number(f"x{place}", lower=-3, upper=3, typical=(-TAIL, TAIL))
         for place in range(columns)
@@ -63,7 +63,7 @@ def model_of(columns, balance, epsilon, delta):
 
 
 def cell(place):
-    """Return what a plan says of one place of the grid; None for what would not exist."""
+    """Return the figures of one cell of the grid; None for widths without an interval."""
     columns, balance, delta, epsilon, rows = place
     plan = plan_fit(model_of(columns, balance, epsilon, delta), rows)
     widths = [[one.narrow, one.width, one.wide] for one in plan.columns]
@@ -80,13 +80,13 @@ def cell(place):
 
 
 def short(value):
-    """Return a number to three digits; None for none."""
+    """Return a number rounded to three digits, or None if it is not finite."""
     return float(f"{value:.3g}") if math.isfinite(value) else None
 
 
 @cache
 def log_odds(balance):
-    """Return a grid of log-odds, and the share of rows and of positives at each."""
+    """Return standardised log-odds, with their probabilities and those of a positive."""
     nodes = np.linspace(-4, 4, 161)
     share = np.exp(-(nodes**2) / 2)
     share /= share.sum()
@@ -95,7 +95,7 @@ def log_odds(balance):
 
 
 def area(balance, stray):
-    """Return the area under the ROC curve of a predictor that strays from the log-odds."""
+    """Return the ROC area of a predictor: the log-odds plus normal noise."""
     nodes, share, chance = log_odds(balance)
     stray = max(stray, LEAST_STRAY)
     reach = 4 * math.hypot(1, stray)
@@ -109,7 +109,7 @@ def area(balance, stray):
 
 
 def tables(processes):
-    """Return all cells, field by field."""
+    """Return the axes and all fields of the grid."""
     alone = itertools.product(COLUMNS, BALANCES, (1e-6,), (NO_NOISE,), ROWS)
     with ProcessPoolExecutor(processes) as pool:
         found = list(pool.map(cell, itertools.product(*AXES.values()), chunksize=10))

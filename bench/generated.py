@@ -1,4 +1,4 @@
-"""A table that is nowhere: hundreds of millions of rows, generated again in every sweep."""
+"""Fit of hundreds of millions of rows that a program generates again in every sweep."""
 
 import time
 from functools import partial
@@ -14,7 +14,7 @@ MOST_SWEEPS, MOST_BYTES = 6, 1.5e9
 
 
 def visits(part, rows):
-    """Yield the batches of one part as Arrow; the same rows in every call."""
+    """Yield the Arrow batches of one part, with the same rows in every call."""
     import numpy as np
     import pyarrow as pa
 
@@ -31,7 +31,7 @@ def visits(part, rows):
 
 
 def fit(rows):
-    """Fit with defaults, as many would."""
+    """Fit with default settings; return sweeps, time, peak memory and status."""
     from confide import Approx, LogisticRegression, Number, Schema, Target
     from confide.data import BatchSource, watching
 
@@ -64,8 +64,9 @@ def jobs(quick):
 
 
 TEXT = """
-    A logistic regression with defaults under (1, 1e-6) on ten columns that a program
-    generates, through `BatchSource`. Generating a row takes longer than all else.
+    A logistic regression with default settings under (1, 1e-6) on ten columns, which a
+    program generates and passes to `BatchSource`. Most of the time is spent on generating
+    the rows.
 """
 
 

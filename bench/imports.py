@@ -1,4 +1,4 @@
-"""What an estimator of confide costs to import next to one of scikit-learn."""
+"""Import time of an estimator of confide, relative to one of scikit-learn."""
 
 from statistics import median
 
@@ -12,9 +12,9 @@ NAME = "LogisticRegression"
 
 
 def cpu_seconds(module):
-    """Import an estimator from a module and return the processor time that took.
+    """Import an estimator from a module, and return the processor time.
 
-    A module may import what it offers when it is first used.
+    Getting the attribute is part of the measurement, because modules may import lazily.
     """
     import importlib
     import time
@@ -25,7 +25,10 @@ def cpu_seconds(module):
 
 
 def alternate(repeats):
-    """Import both in turns, each time in a fresh process, after one unmeasured round."""
+    """Import both alternately in fresh processes, and return median times.
+
+    The first round is not counted.
+    """
     taken = {OURS: [], BASE: []}
     for _ in range(repeats + 1):
         for module, times in taken.items():
@@ -38,8 +41,8 @@ def jobs(quick):
 
 
 TEXT = (
-    f"Processor time of importing `{NAME}` from either, median of fresh processes that "
-    "take turns."
+    f"Processor time of importing `{NAME}` from each package: median over fresh processes, "
+    "in alternation."
 )
 
 

@@ -1,4 +1,4 @@
-"""The machine in general words: what explains a figure, nothing that names a host."""
+"""Description of the machine: facts that explain a figure, without the host name."""
 
 import os
 import platform
@@ -8,7 +8,7 @@ PACKAGES = ("confide", "numpy", "scipy", "scikit-learn")
 
 
 def describe():
-    """Return one line about processor and versions."""
+    """Return one line with processor, system and package versions."""
     versions = ", ".join(f"{name} {_version(name)}" for name in PACKAGES)
     return (
         f"{os.cpu_count()} cores ({platform.machine()}), {platform.system()}, "

@@ -1,4 +1,4 @@
-"""How much memory a fit takes at its peak, beyond the data it was given."""
+"""Peak memory of a fit, in addition to its data."""
 
 from pathlib import Path
 
@@ -11,10 +11,10 @@ TARGET = 0.3
 
 
 def peak(rows, columns):
-    """Return the peak above the data, in bytes, by the system's book and by NumPy's.
+    """Return the peak above the data, in bytes, measured by the system and by tracemalloc.
 
-    The system counts everything, BLAS and threads too, but not memory that was free
-    inside the process before; tracemalloc counts every array, and nothing else.
+    The system counts everything, including BLAS and threads, but not memory that was
+    already free inside the process. tracemalloc counts all arrays, and nothing else.
     """
     import tracemalloc
 
@@ -35,7 +35,7 @@ def peak(rows, columns):
 
 
 def _resident():
-    """Forget the peak so far and return what the process holds now, in bytes."""
+    """Reset the peak, and return the current memory of the process in bytes."""
     try:
         Path("/proc/self/clear_refs").write_text("5")
         return _status("VmRSS")
@@ -44,6 +44,7 @@ def _resident():
 
 
 def highest_resident():
+    """Return the peak memory of the process in bytes."""
     try:
         return _status("VmHWM")
     except OSError:
@@ -68,8 +69,9 @@ def jobs(quick):  # noqa: ARG001
 
 
 TEXT = """
-    The same fit on all threads in a fresh process; peak above the data as a share of `X`.
-    *Resident* is the system's count of the whole process, *arrays* what NumPy asked for.
+    The same fit on all threads in a fresh process. The figures are the peak memory above
+    the data, as a share of the size of `X`. *Resident* is measured by the system for the
+    whole process, and *arrays* is the memory that NumPy allocated.
 """
 
 

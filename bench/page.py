@@ -1,4 +1,4 @@
-"""The results on disk, and the page that is written from them."""
+"""Stored results of the benchmarks, and the page written from them."""
 
 import json
 
@@ -10,31 +10,31 @@ PAGE = ROOT / "docs" / "benchmarks.md"
 INTRO = """\
 # Benchmarks
 
-Written by `make bench`; do not edit. Each figure is a ratio of two things measured in one
-run, side by side, or an error on real data. Measurements run in fresh processes. Speed is
-processor time, measured in alternation with the pass by which it is divided, and medians
-are reported. Some figures move by several percent between runs on a busy machine. `python
--m bench --only speed,import` repeats some sections and keeps the others
-(`docs/benchmarks.json`).
+This page is written by `make bench`; do not edit it. Most figures are ratios of two
+quantities measured in the same run, or errors on real data. Measurements run in fresh
+processes. Speed is processor time, divided by that of a pass over the data measured in
+alternation, and medians are reported. Some figures vary by several percent between runs on
+a busy machine. `python -m bench --only speed,import` repeats these sections and keeps the
+results of the others (`docs/benchmarks.json`).
 """
 
 
 def load():
-    """Return what earlier runs found, by section."""
+    """Return the stored results, by section."""
     if not RESULTS.exists():
         return {}
     return json.loads(RESULTS.read_text("utf-8"))
 
 
 def save(found, sections):
-    """Keep the results and write the page from them."""
+    """Store the results, and write the page from them."""
     RESULTS.parent.mkdir(exist_ok=True)
     RESULTS.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
     PAGE.write_text(render(found, sections), "utf-8")
 
 
 def render(found, sections):
-    """Return the page; a section that was never measured is left out."""
+    """Return the page, without sections that were never measured."""
     known = [section for section in sections if section.name in found]
     machines = {found[section.name]["machine"] for section in known}
     parts = [INTRO]
@@ -46,6 +46,6 @@ def render(found, sections):
         if machines:
             parts.append(f"Machine: {result['machine']}.\n")
         if result["quick"]:
-            parts.append("*Measured with `--quick`: few repeats.*\n")
+            parts.append("*Measured with `--quick`: few repetitions.*\n")
         parts.append(section.page(result["jobs"]) + "\n")
     return "\n".join(parts)

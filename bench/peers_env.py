@@ -1,4 +1,4 @@
-"""The environment of diffprivlib, which needs an older scikit-learn than ours."""
+"""Virtual environment for diffprivlib, which needs an older version of scikit-learn."""
 
 import subprocess
 import sys
@@ -15,7 +15,7 @@ PACKAGES = ("scikit-learn==1.7.2", "diffprivlib==0.6.6")
 
 @cache
 def python() -> Path | None:
-    """Return its interpreter, installed on demand; None when that is not possible."""
+    """Return the interpreter of the environment, or None if it cannot be installed."""
     found = FOLDER / "bin" / "python"
     if not _works(found):
         try:
@@ -28,7 +28,7 @@ def python() -> Path | None:
 
 
 def call_peer(target: str, **arguments: Any) -> Any:
-    """Call a function in that environment, or return None without it."""
+    """Call a function in the environment; return None if there is no environment."""
     interpreter = python()
     if interpreter is None:
         return None

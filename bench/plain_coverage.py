@@ -1,11 +1,11 @@
-"""How often intervals contain the plain coefficient, table by table.
+"""Coverage of intervals for coefficients, by table.
 
 python -m bench.plain_coverage --runs 300   # into docs/accuracy/plain-coverage.json
 python -m bench.plain_coverage --page       # docs/coverage.md from that file
 
-A sample is drawn from a population (`bench/plain_tables.py`), fitted with intervals and
-everything else left at its default, and held against the coefficients that the model of
-that fit, with the ranges it bought, has on the whole population without a ridge.
+Samples are drawn from a population (`bench/plain_tables.py`) and fitted with intervals and
+default settings. The intervals should contain the coefficients of the same model, with the
+same privately estimated ranges, fitted to the whole population without a ridge.
 """
 
 import argparse
@@ -23,9 +23,9 @@ RESULTS = ROOT / "docs" / "accuracy" / "plain-coverage.json"
 PAGE = ROOT / "docs" / "coverage.md"
 SEED = 19_000
 RARE = 0.1
-"""A coefficient that is identified in fewer of the runs has no coverage of its own."""
+"""Smallest share of runs with an identified coefficient for which it has a coverage."""
 CLEAR = 6.0
-"""Coefficients with so large a z without privacy should be starred."""
+"""Coefficients with a larger absolute z value without privacy should be starred."""
 ESTIMATORS = {
     "classes": "LogisticRegression",
     "number": "LinearRegression",
@@ -37,7 +37,7 @@ RIDGES = (100.0, 400.0, 1000.0, 3000.0)
 
 
 def cases():
-    """Return every case: table, budget, neighbours, ridge, target of intervals."""
+    """Return all cases: table, budget, neighbours, ridge, coefficients of the intervals."""
     found = []
     for name in TABLES[:3]:
         found += [(name, f"({e}, 1e-6)", "add-remove", None, "plain") for e in ("1", "0.3")]
@@ -56,7 +56,7 @@ def cases():
 
 
 def is_main(case):
-    """Whether a case is run as often as asked for; others a third as often."""
+    """Return whether a case gets all runs; the other cases get a third of them."""
     _, budget, neighbours, ridge, of = case
     usual = budget in {"(1, 1e-6)", "(0.3, 1e-6)"} and neighbours == "add-remove"
     return usual and ridge is None and of == "plain"
@@ -73,7 +73,7 @@ def budget_of(name):
 
 
 class Truth:
-    """Coefficients of the model of a fit on the whole population, by its bought ranges."""
+    """Coefficients of the whole population, for the model and the ranges of a fit."""
 
     def __init__(self, name, ridge, frame=None):
         self.frame = population(name)[1] if frame is None else frame
@@ -81,7 +81,7 @@ class Truth:
         self.known = {}
 
     def of(self, model):
-        """Return the population's coefficients and their sampling deviations per √row."""
+        """Return coefficients, their sampling deviations times √rows, and their names."""
         import numpy as np
 
         coefficients, spread = self.solved(model)
@@ -91,11 +91,11 @@ class Truth:
         return shown, np.sqrt(np.sum(root**2, axis=1)), display.names
 
     def coefficients(self, model):
-        """Return the population's coefficients in the objective's scale."""
+        """Return the coefficients of the population, as scaled in the objective."""
         return self.solved(model)[0]
 
     def solved(self, model):
-        """Return coefficients and their spread for the ranges that a model bought."""
+        """Return coefficients and a root of their covariance for the ranges of a model."""
         bought = model.release_.ranges
         key = None if bought is None else tuple(sorted(bought.ranges.items()))
         if key not in self.known:
@@ -151,11 +151,11 @@ class Truth:
 
 
 SAMPLED_ROWS = {}
-"""How many rows a sample of a population has, by the identity of its frame."""
+"""Number of rows of a sample, by the id of the frame of its population."""
 
 
 def measure(case, runs):
-    """Return what was counted over the runs of one case, coefficient by coefficient."""
+    """Return the coverage and the other figures of one case over its runs."""
     import numpy as np
 
     import confide
@@ -210,7 +210,7 @@ def measure(case, runs):
 
 
 def summarise(names, seen, case, runs):
-    """Return figures of a case; of a coefficient only where it is identified at times."""
+    """Return the figures of a case, and of its coefficients that are often identified."""
     import numpy as np
 
     identified, covered, starred, wrong, clear, half, plain, *_ = np.moveaxis(seen, 2, 0)
@@ -263,7 +263,7 @@ def write_page():
     stored = json.loads(RESULTS.read_text("utf-8"))
     head = [
         *("population", "budget", "neighbours", "ridge", "intervals of", "coverage"),
-        *("least", "identified", "wrong signs", "clear ones starred", "width", "samples"),
+        *("minimum", "identified", "wrong signs", "starred if large", "width", "samples"),
     ]
     lines = [
         [
@@ -285,16 +285,18 @@ def write_page():
         for one in stored["cases"]
     ]
     intro = prose(
-        "Written by `python -m bench.plain_coverage --page` from "
-        "`docs/accuracy/plain-coverage.json`; do not edit. Samples are drawn with "
-        "replacement from a population, fitted with intervals and defaults, and compared "
-        "with the coefficients of the fitted model on the whole population "
-        "(`bench/plain_tables.py` lists populations, columns and ranges, fixed before "
-        "anything was measured). Coverage at 95 % counts identified coefficients; *least* "
-        "is that of the coefficient covered least, of those identified in a tenth of the "
-        "runs or more. *Wrong signs* is the share of stars with the wrong sign, *clear "
-        "ones starred* that of coefficients whose |z| without privacy is over 6. *Width* "
-        "is the median over what the same interval would be without privacy."
+        "This page is written by `python -m bench.plain_coverage --page` from "
+        "`docs/accuracy/plain-coverage.json`; do not edit it. Samples are drawn with "
+        "replacement from a population and fitted with intervals and default settings. "
+        "The intervals should contain the coefficients of the same model, fitted to the "
+        "whole population without a ridge. `bench/plain_tables.py` lists the "
+        "populations, columns and ranges, which were fixed before anything was measured. "
+        "*Coverage* is that of 95 % intervals for identified coefficients. *Minimum* is "
+        "the lowest coverage of a single coefficient, among those identified in at least "
+        "a tenth of the runs. *Wrong signs* is the share of starred estimates with the "
+        "wrong sign. *Starred if large* is the share of stars among coefficients whose "
+        "|z| without privacy is above 6. *Width* is the median ratio of the width to that "
+        "of the same interval without privacy."
     )
     text = f"# Coverage of intervals\n\n{intro}\n\n{table(head, lines)}\n"
     PAGE.write_text(text, "utf-8")
@@ -315,7 +317,7 @@ def main():
         write_page()
         return
     if data_folder() is None:
-        raise SystemExit("the data were not there: set CONFIDE_DATA to their folder")
+        raise SystemExit("the data sets were not found: set CONFIDE_DATA to their folder")
     chosen = [case for case in cases() if given.only in " ".join(map(str, case))]
     runs = [given.runs if is_main(case) else given.runs // 3 for case in chosen]
     found = []

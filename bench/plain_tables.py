@@ -1,25 +1,26 @@
 """Populations, columns and generous ranges for the coverage of plain coefficients.
 
-They were fixed before any coverage was measured. A population is a whole table (or a
-simulation), a sample so many of its rows, drawn with replacement. Ranges are generous: what
-an outsider can be sure of, such as 168 hours in a week, not what the rows show. Columns are
-numbers and those of two levels; warfarin and randhie have those of their bundled schemas.
+These were fixed before any coverage was measured. A population is a whole table or a
+simulation, and a sample is drawn from it with replacement. Ranges are wide enough for an
+outsider to be sure of them, such as 168 hours in a week, and do not depend on the rows. The
+columns are numbers and columns with two levels; warfarin and randhie have the columns of
+their bundled schemas.
 """
 
 from dataclasses import dataclass
 from functools import cache
 
 SIMULATED_SLOPES = (0.8, -0.5, 0.3, 0.0, 0.6, -0.2)
-"""Log-odds per half of a range, of the simulated table with few positives."""
+"""Log-odds per unit of each column, in the simulated tables with few positives."""
 INTERCEPTS = {17: -1.65, 8: -2.53, 3: -3.58}
-"""What gives about so many positives in 100."""
+"""Intercepts of the simulated tables, by the approximate percentage of positives."""
 SIMULATED_ROWS = 400_000
 SIMULATION_SEED = 20191
 
 
 @dataclass(frozen=True)
 class Sampled:
-    """A population by name, and how many rows a sample has."""
+    """Task of a population, and the number of rows of a sample."""
 
     task: str
     rows: int
@@ -163,7 +164,7 @@ def _with_limits(name, ranges, of_target):
 
 
 def _simulated(intercept):
-    """Six columns, each the sum of two uniform numbers, declared twice as wide as it is."""
+    """Return six columns, sums of two uniform numbers, with ranges twice as wide."""
     import numpy as np
     import pandas as pd
 

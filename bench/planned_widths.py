@@ -1,11 +1,11 @@
-"""Intervals that fits on real tables show, against those that plans foretold.
+"""Widths of intervals in fits of real tables, relative to the planned widths.
 
 CONFIDE_DATA=... python -m bench.planned_widths    # into docs/accuracy/planned_widths.json
 python -m bench.planned_widths --page              # the tables of docs/planning.md
 
-A plan sees the schema and the number of rows, never the table. It is made four times: with
-what bundled schemas say of typical values and shares and without it, and with shapes of all
-real tables and of all but the one that is planned.
+A plan uses the schema and the number of rows, never the table. There are four plans for
+each fit: with and without the typical values and shares that the bundled schemas declare,
+and with the shapes of all real tables or of all other real tables.
 """
 
 import argparse
@@ -26,7 +26,7 @@ FEW_COLUMNS = 8
 WITHIN = (0.5, 2.0)
 LARGE = 1000
 COLLAPSED = 1e-6
-"""Ranges narrower than this were bought where nearly all values are the same."""
+"""Estimated ranges narrower than this occur if nearly all values are equal."""
 WAYS = {
     "nothing declared": (False, False),
     "nothing declared, own table left out": (False, True),
@@ -36,13 +36,13 @@ WAYS = {
 
 
 def few_columns(schema):
-    """Return a schema with the first eight numbers and columns of two levels."""
+    """Return a schema with the first eight columns that are numbers or have two levels."""
     kept = [one for one in schema.columns if len(one.features) <= 2][:FEW_COLUMNS]
     return replace(schema, columns=tuple(kept))
 
 
 def without_facts(schema):
-    """Return a schema that says nothing of typical values and shares."""
+    """Return a schema without typical values and shares."""
 
     def bare(part):
         own = {"typical", "share"} & {*part.__dataclass_fields__}
@@ -65,7 +65,11 @@ def model_of(table, schema, epsilon, **settings):
 
 
 def fitted_lines(table, schema, epsilon, seed, intervals):
-    """Return the widths that a fit shows, by line; None where it has no interval."""
+    """Return the interval widths of a fit by line, and the number of rows.
+
+    The width is None for lines without an interval. The flag next to it marks lines of
+    columns whose estimated range collapsed.
+    """
     _, train, _ = parts(table)
     settings = {"intervals": intervals, "random_state": seed}
     model = model_of(table, schema, epsilon, **settings).fit(train)
@@ -90,7 +94,7 @@ def planned_lines(table, schema, epsilon, rows, intervals, *, left_out):
 
 
 def measure(table, epsilon, *, few, intervals):
-    """Return ratios of fitted to planned widths for every way to plan."""
+    """Return the ratios of fitted to planned widths for the four types of plan."""
     schema = parts(table)[0]
     schema = few_columns(schema) if few else schema
     fits = [fitted_lines(table, schema, epsilon, s, intervals) for s in range(SEEDS)]
@@ -106,7 +110,7 @@ def measure(table, epsilon, *, few, intervals):
 
 
 def compared(fits, plan):
-    """Return quantiles of fitted / planned, and which share is within bounds."""
+    """Return quantiles of fitted / planned, and the share of ratios within bounds."""
     import numpy as np
 
     ratios, inside, kept = [], [], []
@@ -146,7 +150,7 @@ def _short(value):
 
 
 def targets():
-    """Return what intervals may be about, with the setting of each."""
+    """Return the possible types of coefficients of intervals, with their settings."""
     from dataclasses import fields
 
     from confide.mechanisms import Intervals
@@ -158,7 +162,7 @@ def targets():
 
 def main():
     parser = argparse.ArgumentParser(prog="python -m bench.planned_widths")
-    parser.add_argument("--page", action="store_true", help="print tables and stop")
+    parser.add_argument("--page", action="store_true", help="print the tables and stop")
     if parser.parse_args().page:
         print(page(json.loads(FILE.read_text("utf-8"))["cells"]))
         return
@@ -179,7 +183,7 @@ def main():
 
 
 def page(cells):
-    """Return a table in Markdown for each kind of interval and for each set of columns."""
+    """Return a Markdown table for each type of interval and each set of columns."""
     blocks = []
     for of in dict.fromkeys(cell["of"] for cell in cells):
         for few in (False, True):

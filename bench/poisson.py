@@ -1,4 +1,4 @@
-"""How much of what a Poisson model explains survives privacy, on the RAND experiment."""
+"""Deviance explained by a private Poisson model, for the RAND experiment."""
 
 from statistics import mean
 
@@ -11,7 +11,7 @@ BOUNDS = {"80": None, "20": 20.0}
 
 
 def kept(target_bound, runs):
-    """Return for each run the share of the non-private deviance reduction kept."""
+    """Return the deviance reduction of each run, as a share of that without privacy."""
     import numpy as np
     from sklearn.linear_model import PoissonRegressor
     from sklearn.metrics import mean_poisson_deviance
@@ -51,9 +51,9 @@ def jobs(quick):
 
 TEXT = """
     `PoissonRegression(Approx(1, 1e-6), schema=Schema.bundled("randhie"), slope_bound=10)`
-    on the number of visits; share of the deviance reduction of the non-private fit that is
-    kept, in sample, over {runs} runs. The schema bounds the target by 80; a second line
-    clamps it at 20.
+    is fitted to the number of visits. The figures are the in-sample deviance reduction as a
+    share of that of the fit without privacy, over {runs} runs. The schema bounds the target
+    by 80; in the second line the target is clamped at 20.
 """
 
 
@@ -72,7 +72,7 @@ def page(results):
     ]
     text = prose(TEXT.format(runs=len(next(iter(results.values())))))
     return (
-        f"{text}\n\n{table(['`target_bound`', 'mean', 'least', 'target', 'result'], rows)}"
+        f"{text}\n\n{table(['`target_bound`', 'mean', 'lowest', 'target', 'result'], rows)}"
     )
 
 

@@ -1,10 +1,10 @@
-"""Settings of bought ranges and a few others, tried on every table by fits.
+"""Comparison of settings for estimated ranges, and of a few others, by fits of all tables.
 
     python -m bench.range_settings               # into docs/accuracy/settings.json
 
-A setting is the defaults with some constants changed. All of them are public, so every
-setting is as private as the defaults are. What was measured is written down table by table,
-and not measured again.
+A setting consists of the defaults with some constants changed. All constants are public, so
+every setting is as private as the defaults. Results are stored table by table and are not
+computed again.
 """
 
 import argparse
@@ -30,12 +30,12 @@ APPROXIMATE = ("(0.1, 1e-6)", "(0.3, 1e-6)", "(1, 1e-6)")
 FEWER = ("(0.1, 1e-6)", "(1, 1e-6)")
 PURE = ("pure 0.1", "pure 1")
 FEW_ROWS = {"warfarin": ("(1, 1e-6)", "pure 1")}
-"""Tables of few rows cannot buy ranges at small budgets; they are not asked to."""
+"""Budgets for tables with few rows, whose ranges cannot be estimated with smaller ones."""
 
 
 @dataclass(frozen=True)
 class SettingList:
-    """Settings to compare with each other: on which tables, budgets, widths, seeds."""
+    """Settings to compare, with the tables, budgets, widths and number of seeds."""
 
     tables: tuple[str, ...]
     budgets: tuple[str, ...]
@@ -45,7 +45,7 @@ class SettingList:
 
 
 def _one(name, *values):
-    """Return a setting for every value of a constant."""
+    """Return one setting for each value of a constant."""
     return {f"{name} = {value}": {RANGES + name: value} for value in values}
 
 
@@ -122,7 +122,7 @@ LISTS = {
 
 
 def measure(table, title, names):
-    """Return for every setting, width and budget the share lost, its error, the loss."""
+    """Return lost share, standard error and loss for every setting, width and budget."""
     listed, found = LISTS[title], {}
     allowed = FEW_ROWS.get(table, listed.budgets)
     for setting in names:
@@ -138,7 +138,7 @@ def measure(table, title, names):
 
 @contextmanager
 def _changed(change):
-    """Change constants for a while, and hand over what estimators are told."""
+    """Change constants temporarily, and yield the remaining arguments of estimators."""
     from confide.mechanisms import Ranges
     from confide.mechanisms.ranges import mechanism
     from confide.noise import Gaussian, Laplace
@@ -204,7 +204,7 @@ def _loss(table, schema, settings, name, seed):
 
 @cache
 def _references(table):
-    """Return the loss without any column, and without privacy on the declared ranges."""
+    """Return the loss without any column, and that without privacy (declared ranges)."""
     import numpy as np
     from sklearn.linear_model import LinearRegression, LogisticRegression
 
@@ -228,8 +228,8 @@ def _references(table):
 
 def main():
     parser = argparse.ArgumentParser(prog="python -m bench.range_settings")
-    parser.add_argument("--lists", default=";".join(LISTS), help="some of them")
-    parser.add_argument("--tables", default="", help="some of them")
+    parser.add_argument("--lists", default=";".join(LISTS), help="lists to run")
+    parser.add_argument("--tables", default="", help="tables to use")
     given = parser.parse_args()
     wanted = given.tables.split(",") if given.tables else list(TABLES)
     for title in given.lists.split(";"):

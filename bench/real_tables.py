@@ -4,15 +4,15 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 DIVISION_SEED = 12345
-"""Of the permutation that divides a table: the same for every figure."""
+"""Seed of the permutation that divides a table, the same for all figures."""
 
 
 @dataclass(frozen=True)
 class RealTable:
-    """How a table is read; ``train`` and ``test`` are shares or numbers of its rows.
+    """Schema, task, loader and division of a real table.
 
-    ``task`` is "classes", "number" or "count". Without ``train`` the table has a division
-    of its own.
+    ``train`` and ``test`` are shares or numbers of its rows. ``task`` is "classes",
+    "number" or "count". If ``train`` is None, the table is published in two parts.
     """
 
     schema: str
@@ -39,9 +39,9 @@ TWO_CLASSES = ("Adult", "Bank", "ACS", "KDD")
 
 @cache
 def parts(name):
-    """Return the schema, the rows to fit on and the rows to judge by.
+    """Return the schema, the training rows and the test rows.
 
-    Counts are judged by the deviance of the rows that were fitted, as elsewhere.
+    Fits of counts are evaluated on their training rows.
     """
     from confide import Schema, data
     from confide.noise import generator
@@ -64,7 +64,7 @@ def parts(name):
 
 
 def widened(schema, factor):
-    """Return a schema whose numbers, target included, are declared too generously."""
+    """Return a schema in which the ranges of numbers and of the target are too wide."""
     if factor == 1:
         return schema
     columns = [
@@ -80,7 +80,7 @@ def widened(schema, factor):
 
 
 def _wider(part, factor):
-    """Widen about the middle; what cannot be negative stays so."""
+    """Widen a range around its middle, but not below 0 if it has no negative values."""
     low, high = part.ends
     middle, half = (low + high) / 2, factor * (high - low) / 2
     lower = max(0.0, middle - half) if low >= 0 else middle - half
@@ -88,7 +88,7 @@ def _wider(part, factor):
 
 
 def unit_rows(schema, frame):
-    """Return numbers in [−1, 1] and indicators, rows longer than 1 scaled to it."""
+    """Return numbers in [−1, 1] and indicators, with longer rows rescaled to norm 1."""
     import numpy as np
 
     X = schema.encode(frame)

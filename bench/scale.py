@@ -1,4 +1,4 @@
-"""Tables larger than memory, and clusters: sweeps, time, memory, dead workers."""
+"""Tables larger than memory, and clusters: sweeps, time, memory, and loss of a worker."""
 
 import os
 import shutil
@@ -24,13 +24,14 @@ MOST_AFTER_DEATH = 2.0
 
 
 def stream(rows):
-    """Fit from a Parquet file and let pyarrow read the same file, in turns.
+    """Fit from a Parquet file, alternating with reads of the same file by pyarrow.
 
-    The first fit warms up, and its peak counts, for pyarrow's reads hold more.
+    The first fit is a warm-up. The peak memory is that of the first fit, because pyarrow
+    uses more memory for reading.
     """
     path = _written(rows)
     if path is None:
-        return {"skipped": "less disk is free than twice the size of the table"}
+        return {"skipped": "the free disk space is less than twice the size of the table"}
     _fit(path)
     peak, reads, fits = highest_resident(), [], []
     for _ in range(3):
@@ -49,12 +50,12 @@ def stream(rows):
 
 
 def on_workers(rows):
-    """Fit by two threads and on two workers, in turns; files and arrays in memory."""
+    """Fit with two threads and on two workers alternately, from files and from arrays."""
     from confide.parallel.dask_cluster import connected
 
     path, found = _written(rows), {}
     if path is None:
-        return {"skipped": "less disk is free than twice the size of the table"}
+        return {"skipped": "the free disk space is less than twice the size of the table"}
     with connected(workers=2) as client:
         found["files"] = [(_fit(path)[1], _fit(path, client)[1]) for _ in range(3)]
         here, there = _arrays(path), _persisted(client, path)
@@ -64,14 +65,14 @@ def on_workers(rows):
 
 
 def after_death(rows):
-    """Fit on three workers, then again while one of them is killed in mid-fit."""
+    """Fit on three workers, then again while one of them is killed during the fit."""
     import numpy as np
 
     from confide.parallel.dask_cluster import connected
 
     path, found = _written(rows), []
     if path is None:
-        return {"skipped": "less disk is free than twice the size of the table"}
+        return {"skipped": "the free disk space is less than twice the size of the table"}
     for _ in range(3):
         with connected(workers=3) as client:
             _, calm, first = _fit(path, client)
@@ -90,7 +91,7 @@ def _kill_one(client, killed, sweep):
 
 
 def _network(there):
-    """Return how many bytes the driver received and sent in one sweep, on the average."""
+    """Return the bytes on the loopback device during a fit, and the number of sweeps."""
     from confide.data.partitioned.progress import watching
 
     sweeps = []
@@ -101,7 +102,7 @@ def _network(there):
 
 
 def _traffic():
-    """Return the bytes that went over the loopback device, headers included."""
+    """Return the bytes received by the loopback device so far, including headers."""
     lines = Path("/proc/net/dev").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.strip().startswith("lo:"))
 
@@ -114,7 +115,7 @@ def _schema():
 
 
 def _fit(path, client=None, more=None):
-    """Return the seconds of every sweep, of the whole fit, and the coefficients."""
+    """Return the seconds of every sweep and of the whole fit, and the coefficients."""
     from confide import Approx, LogisticRegression
     from confide.data.partitioned.progress import watching
     from confide.data.tables.files import open_table
@@ -135,7 +136,7 @@ def _fit(path, client=None, more=None):
 
 
 def _read(path):
-    """Let pyarrow read the file from the beginning to the end, as fast as it will."""
+    """Return the seconds in which pyarrow reads the whole file, batch by batch."""
     from pyarrow import dataset
 
     start = time.perf_counter()
@@ -165,7 +166,7 @@ def _arrays(path):
 
 
 def _persisted(client, path):
-    """Return the same rows as arrays that two workers hold."""
+    """Return the same rows as Dask arrays in the memory of two workers."""
     import dask.dataframe as dd
 
     frame = client.persist(dd.read_parquet(path, split_row_groups=True))
@@ -185,7 +186,7 @@ def _timed_fit(features, target):
 
 
 def _written(rows):
-    """Return a Parquet file of random numbers and labels, written once for all children."""
+    """Return a Parquet file of random numbers and labels, written if it does not exist."""
     folder = Path(tempfile.gettempdir()) / "confide-bench"
     folder.mkdir(exist_ok=True)
     path = folder / f"{rows}.parquet"
@@ -230,22 +231,21 @@ def jobs(quick):
 
 STREAM_TEXT = f"""
     `LogisticRegression(Approx(1, 1e-6), schema=...)` on a Parquet file of {COLUMNS}
-    columns of single precision and a label, in row groups of {GROUP:,}, read again in every
-    sweep. One read is `pyarrow.dataset.dataset(path).to_batches()` from the
-    beginning to the end, nothing kept, in the same process in turns with fits (medians of
-    nine reads and three fits, after one fit to warm up). The first sweep sees that every
-    row can be read and takes a sample;
-    another measures the curvature as well. The peak is that of the process after its first
-    fit.
+    single-precision columns and a label, in row groups of {GROUP:,}. The file is read again
+    in every sweep. One read is `pyarrow.dataset.dataset(path).to_batches()` from beginning
+    to end, without keeping the rows. Reads alternate with fits in the same process. The
+    figures are medians of nine reads and three fits, after one fit as a warm-up. The first
+    sweep checks that every row can be read and takes a sample. Another sweep also computes
+    the curvature. The peak is that of the process after its first fit.
 """
 WORKERS_TEXT = """
-    The same fit by two threads and on a local Dask cluster of two workers, in turns, the
-    start of the cluster apart. From files: threads read the file in every sweep, workers
-    read it once and hold its rows. From arrays in single precision: in memory, and as a
-    dask.array that the workers hold already.
+    The same fit with two threads and on a local Dask cluster of two workers, alternately.
+    The time to start the cluster is not counted. Files are read in every sweep by threads,
+    and once by workers, which then hold the rows. Single-precision arrays are in memory for
+    threads; for workers they are a dask.array that the workers already hold.
 """
 DEATH_TEXT = """
-    Three workers hold the rows of the file; in the second fit one of them is killed after
+    Three workers hold the rows of the file. In the second fit, one of them is killed after
     the third sweep.
 """
 
@@ -289,8 +289,8 @@ def _streams(results):
     head += ["fit, ns per row and sweep", "peak GB", f"≤ {MOST_BYTES / 1e9}"]
     spread = max(costs.values()) / min(costs.values())
     steady = (
-        "From the smallest table to the largest the cost per row and sweep changes by a "
-        f"factor of {spread:.2f} (at most {STEADY}: {verdict(spread, STEADY)})."
+        "Between tables of different sizes, the cost per row and sweep varies by a factor "
+        f"of {spread:.2f} (target: at most {STEADY}, {verdict(spread, STEADY)})."
     )
     return table(head, rows) + "\n\n" + prose(steady)
 
@@ -314,7 +314,7 @@ def _workers(told):
     head = ["from", "2 threads s", "2 workers s", "ratio", f"≤ {MOST_ON_WORKERS}"]
     sent = told["network"]
     kilobytes = sent["bytes"] / sent["sweeps"] / 1e3
-    said = f"All messages of a fit together are {kilobytes:.0f} kB per sweep."
+    said = f"A fit sends {kilobytes:.0f} kB per sweep in total."
     return table(head, rows) + "\n\n" + prose(said)
 
 

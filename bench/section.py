@@ -1,18 +1,18 @@
-"""A section of the page: named jobs that measure, and a function that writes it up."""
+"""A section of the page: named jobs that measure, and a function that returns the text."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 Jobs: TypeAlias = Mapping[str, Callable[[], Any]]
-"""What to measure, by name; each job returns something that JSON can hold."""
+"""Measurements by name; each job returns a value that can be stored as JSON."""
 
 
 @dataclass(frozen=True)
 class Section:
-    """``jobs(quick)`` lists the work; ``page(results)`` turns its results into text.
+    """A section: ``jobs(quick)`` returns its jobs, and ``page(results)`` its text.
 
-    ``results`` maps the names of the jobs to what they returned.
+    ``results`` has the return values of the jobs, by name.
     """
 
     name: str

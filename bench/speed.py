@@ -1,4 +1,4 @@
-"""How long a private fit takes, told in gradient passes of the same run."""
+"""Time of a private fit, as a multiple of gradient passes timed in the same run."""
 
 import time
 
@@ -16,7 +16,7 @@ LBFGS, CHOLESKY = "scikit-learn lbfgs, tol 1e-8", "scikit-learn newton-cholesky,
 
 
 def one_thread(rows, columns, repeats):
-    """Time our fit and scikit-learn's in turns with a pass; certify our minimiser."""
+    """Time fits of confide and scikit-learn in alternation with passes, and certify."""
     import numpy as np
     from sklearn.linear_model import LogisticRegression
 
@@ -34,7 +34,7 @@ def one_thread(rows, columns, repeats):
 
 
 def all_threads(rows, columns, repeats):
-    """Time our fit on all cores, by the clock on the wall."""
+    """Measure the wall-clock time of a fit on all cores."""
     import numpy as np
 
     X, y = logistic_data(rows, columns)
@@ -45,7 +45,7 @@ def all_threads(rows, columns, repeats):
 
 
 def peer(rows, columns, repeats):
-    """Time diffprivlib at its defaults; runs in its own environment."""
+    """Time diffprivlib with default settings; call this in its own environment."""
     import numpy as np
     from diffprivlib.models import LogisticRegression
 
@@ -62,7 +62,7 @@ def _model(rows):
 
 
 def _certificate(X, y):
-    """Return the distance to the exact minimiser that the solver certified."""
+    """Return the certified bound on the distance to the exact minimiser."""
     import numpy as np
 
     from confide import Approx, Neighbours
@@ -97,15 +97,17 @@ def jobs(quick):
 
 
 OUR_TEXT = """
-    `LogisticRegression(Approx(1, 1e-6), l2=0.001 * n, row_norm=1).fit(X, y)`, validation,
-    calibration and noise included, on one thread, divided by one gradient pass in NumPy
-    (`z = X @ w`, `X.T @ (p - y)`): median and least over the rounds. The certificate is a
-    proved bound on the distance to the exact minimiser; it must be at most 1e-9.
+    Time of `LogisticRegression(Approx(1, 1e-6), l2=0.001 * n, row_norm=1).fit(X, y)`,
+    including validation, calibration and noise, on one thread, divided by the time of one
+    gradient pass in NumPy (`z = X @ w`, `X.T @ (p - y)`): median and minimum over the
+    rounds. The certificate is a proved bound on the distance to the exact minimiser, and
+    must be at most 1e-9.
 """
 OTHER_TEXT = """
-    Others on the same rows, median passes: scikit-learn with the same ridge,
-    `C = 1 / (0.001 n)`; diffprivlib with `data_norm=1` and its default `tol=1e-4`. The last
-    line is wall-clock time, with fit and pass both on all threads.
+    Median times on the same rows, in passes, in comparison with other libraries:
+    scikit-learn with the same ridge, `C = 1 / (0.001 n)`, and diffprivlib with
+    `data_norm=1` and its default `tol=1e-4`. The last line is wall-clock time, with both
+    fit and pass on all threads.
 """
 
 
@@ -115,7 +117,7 @@ def page(results):
         "rows x columns",
         "pass ms",
         "passes",
-        "least",
+        "minimum",
         "target",
         "result",
         "certificate",

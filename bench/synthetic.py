@@ -1,10 +1,10 @@
-"""The rows on which speed and memory are measured, and the pass that speed is told in."""
+"""Rows for the measurement of speed and memory, and the gradient pass used as a unit."""
 
 import numpy as np
 
 SHAPES = ((200_000, 50), (1_000_000, 20), (30_000, 100))
 RIDGE = 0.001
-"""The ridge per row."""
+"""Ridge penalty per row."""
 
 
 def shape_name(rows, columns):
@@ -12,10 +12,10 @@ def shape_name(rows, columns):
 
 
 def logistic_data(rows, columns, seed=0):
-    """Return Gaussian rows, some of them longer than 1, and labels 0 or 1.
+    """Return Gaussian rows, some of them with norm above 1, and labels 0 or 1.
 
-    Everything is written in place or block by block, so that the peak memory of a process
-    that calls this is what it holds afterwards.
+    Arrays are filled in place or block by block, so that the peak memory of the calling
+    process is not above the memory it uses afterwards.
     """
     generator = np.random.default_rng(seed)
     X = np.empty((rows, columns))
@@ -31,7 +31,7 @@ def logistic_data(rows, columns, seed=0):
 
 
 def gradient_pass(X, y, w):
-    """Return the logistic gradient as one writes it in NumPy; ``y`` holds doubles."""
+    """Return the logistic gradient, in plain NumPy; ``y`` has doubles."""
     z = X @ w
     p = 1 / (1 + np.exp(-z))
     return X.T @ (p - y)

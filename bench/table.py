@@ -1,13 +1,13 @@
-"""Markdown prose and tables that line up in a plain editor as well."""
+"""Markdown paragraphs, and tables that are also aligned in the source text."""
 
 import textwrap
 
 MISSING = "not available"
-SKIPPED = "Skipped: the data were not there. Set `CONFIDE_DATA` to their folder."
+SKIPPED = "Skipped: the data sets were not found. Set `CONFIDE_DATA` to their folder."
 
 
 def table(head, rows):
-    """Return a table; columns are as wide as their widest cell, numbers to the right."""
+    """Return a table with columns as wide as their widest cell and aligned numbers."""
     cells = [[str(cell) for cell in row] for row in rows]
     widths = [max(len(row[i]) for row in [head, *cells]) for i in range(len(head))]
     right = [all(_numeric(row[i]) for row in cells) for i in range(len(head))]
@@ -16,14 +16,14 @@ def table(head, rows):
 
 
 def prose(text):
-    """Return a paragraph with lines of the usual length."""
+    """Return a paragraph, wrapped to the usual line length."""
     return textwrap.fill(
         " ".join(text.split()), 92, break_on_hyphens=False, break_long_words=False
     )
 
 
 def verdict(value, target, *, at_least=False):
-    """Say whether a measured value meets its target."""
+    """Return whether a measured value meets its target, as text."""
     met = value >= target if at_least else value <= target
     return "met" if met else "**missed**"
 

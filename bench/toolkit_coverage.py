@@ -1,14 +1,14 @@
-"""Every quantity of the toolkit against its simulation: coverage, or size at 5 %.
+"""Coverage of all intervals, and size of all tests at 5 %, of the inference functions.
 
 python -m bench.toolkit_coverage --parts DIR  # into docs/accuracy/toolkit-coverage.json
 python -m bench.toolkit_coverage --page       # the table of docs/inference.md
 
-Runs go in parts of 60, each kept in the folder as it ends: what is there is not repeated.
+Runs are divided into parts of 60. Finished parts are stored in DIR and are not repeated.
 
-Samples are drawn with replacement from a population, fitted with intervals and everything
-else at its default, (1, 1e-6), and every answer is held against what the fitted model, with
-the ranges it bought, has on the whole population without a ridge. Tests are of hypotheses
-that are true: coefficients less those of the population.
+Samples are drawn with replacement from a population and fitted at (1, 1e-6) with intervals
+and default settings. Every result is compared with that of the same model, with the same
+privately estimated ranges, fitted to the whole population without a ridge. The tested null
+hypotheses are true: coefficients equal those of the population.
 """
 
 import argparse
@@ -35,18 +35,18 @@ SHARES = (0.5, 0.3, 0.15, 0.05)
 EFFECTS = {"north": 0.0, "south": 0.4, "east": -0.3, "west": 0.2}
 RUNS, PARTS = 60, 5
 RARE = 0.1
-"""A line that is identified in fewer of the runs is not counted."""
+"""Smallest share of runs with an identified line for which the line is counted."""
 
 
 def populations():
-    """Return estimator, schema and rows of every population, by name."""
+    """Return functions that make the estimator, schema and rows of each population."""
     makers = {"Adult": _adult, "Adult, rare levels": _rare_levels}
     makers |= {kind: (lambda k=kind: _simulated(k)) for kind in SIMULATIONS}
     return makers
 
 
 def _adult():
-    """The columns of docs/coverage.md, and a factor of three levels."""
+    """Return Adult with the columns of docs/coverage.md and a category of three levels."""
     from dataclasses import replace as changed
 
     import pandas as pd
@@ -77,7 +77,7 @@ WORK = {
 
 
 def _rare_levels():
-    """Factors with levels of less than one row in a hundred."""
+    """Return Adult with categories that have levels in fewer than 1 % of the rows."""
     import pandas as pd
 
     from confide import Category, Number, Schema, Target, data
@@ -142,7 +142,7 @@ def _simulated(kind):
 
 
 class Tally:
-    """What was counted of every quantity: how often it was identified, and held."""
+    """Counts for every line of every quantity: runs, identified runs, correct runs."""
 
     def __init__(self):
         self.seen = defaultdict(lambda: [0, 0, 0])
@@ -162,7 +162,7 @@ class Tally:
             kept[:] = [a + b for a, b in zip(kept, counts, strict=True)]
 
     def figures(self):
-        """Return the share that held of every quantity, over lines often identified."""
+        """Return the share of correct results of every quantity, over identified lines."""
         found = {}
         for quantity in dict.fromkeys(quantity for quantity, _ in self.seen):
             lines = [c for (q, _), c in self.seen.items() if q == quantity]
@@ -186,7 +186,7 @@ def inside(row, truth):
 
 
 class Run:
-    """One fit beside the coefficients ``theta`` that the population has."""
+    """One fit, and the coefficients ``theta`` of the population."""
 
     def __init__(self, model, theta, tally):
         self.model, self.theta, self.tally = model, theta, tally
@@ -195,7 +195,7 @@ class Run:
         self.known = replace(self.asked, law=law, released=theta)
 
     def count(self, rows, fresh, errors):
-        """Count every quantity."""
+        """Count the results for every quantity."""
         self.lines(errors)
         self.tests()
         self.tables()
@@ -244,7 +244,7 @@ class Run:
         self.pairs("effects, per deviation", lambda one: one.effects("deviation"))
 
     def pairs(self, what, table_of):
-        """Compare a table with that of the population's coefficients, line by line."""
+        """Compare a table line by line with the table for the population."""
         both = (table_of(one).rows for one in (self.asked, self.known))
         for place, (row, right) in enumerate(zip(*both, strict=True)):
             self.tally.add(what, place, row.identified, inside(row, right.estimate))
@@ -279,7 +279,7 @@ class Run:
 
 
 def measure(name, part):
-    """Return what was counted in one part of the runs of a population."""
+    """Return the counts and standardised errors of one part of the runs."""
     import confide
     from confide.noise import generator
 
@@ -305,7 +305,7 @@ def measure(name, part):
 
 
 def joined(name, parts):
-    """Return the figures of one population from its parts."""
+    """Return the figures of one population, from all its parts."""
     import numpy as np
 
     tally, errors = Tally(), defaultdict(list)
@@ -359,14 +359,14 @@ def _cell(found):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--parts", type=Path)
-    parser.add_argument("--most", type=int, default=1000, help="parts to compute now")
+    parser.add_argument("--most", type=int, default=1000, help="most parts to compute now")
     parser.add_argument("--page", action="store_true")
     given = parser.parse_args()
     if given.page:
         write_page()
         return
     if data_folder() is None:
-        raise SystemExit("the data were not there: set CONFIDE_DATA to their folder")
+        raise SystemExit("the data sets were not found: set CONFIDE_DATA to their folder")
     given.parts.mkdir(exist_ok=True)
     cells = [(part, name) for part in range(PARTS) for name in populations()]
     files = {cell: given.parts / f"{cell[1]}-{cell[0]}.json" for cell in cells}

@@ -1,4 +1,4 @@
-"""What a fit on a wide sparse table costs: memory, sweeps, and a sweep against SciPy's."""
+"""Cost of a fit on a wide sparse table: memory, sweeps, and sweeps relative to SciPy."""
 
 import itertools
 import time
@@ -15,7 +15,7 @@ CSR, SCHEMA = "CSR matrix", "schema of 12 categories"
 
 
 def fit(kind, rows, columns):
-    """Fit once and time every sweep in turns with a pair of SciPy's products."""
+    """Fit once; return the times of all sweeps and of two products by SciPy."""
     import numpy as np
 
     from confide import Approx, LogisticRegression
@@ -45,9 +45,9 @@ def fit(kind, rows, columns):
 
 
 def one_hot(rows, columns, dtype="float64", seed=0):
-    """Return indicators of twelve categories as CSR, and labels 0 or 1.
+    """Return indicators of twelve categories as a CSR matrix, and labels 0 or 1.
 
-    Low levels are frequent and high ones rare, as in real tables.
+    Low levels are frequent and high levels are rare, as in real tables.
     """
     import numpy as np
     from scipy import sparse
@@ -70,12 +70,12 @@ def one_hot(rows, columns, dtype="float64", seed=0):
 
 
 def level_edges(columns):
-    """Return where the indicators of each category start, and where the last ones end."""
+    """Return the first column of the indicators of each category, and the end."""
     return [round(j * columns / CATEGORIES) for j in range(CATEGORIES + 1)]
 
 
 def _as_table(features, labels):
-    """Return the same rows as a table of categories, and a schema that declares them."""
+    """Return the same rows as a table of categories, with the schema."""
     import pandas as pd
 
     from confide import Category, Schema, Target
@@ -93,7 +93,7 @@ def _as_table(features, labels):
 
 
 def _pair(features, repeats=5):
-    """Return the least processor time of X @ theta and X.T @ w."""
+    """Return the smallest processor time of X @ theta and X.T @ w together."""
     import numpy as np
 
     theta, weights = np.ones(features.shape[1]), np.ones(features.shape[0])
@@ -107,7 +107,7 @@ def _pair(features, repeats=5):
 
 
 class watched:  # noqa: N801
-    """Time what a solver asks of the rows, by kind; samples and all rows apart."""
+    """Context that times the sweeps of a solver by type, separately for samples."""
 
     def __enter__(self):
         from confide.solvers import problem as sums
@@ -161,10 +161,10 @@ def jobs(quick):
 TEXT = f"""
     `LogisticRegression(Approx(1, 1e-6), row_norm=12**0.5).fit(X, y)` on indicators of
     {CATEGORIES} categories, {ROWS:,} x {COLUMNS:,}, as a CSR matrix of doubles and as a
-    table with a schema, on one thread. A pair is `X @ theta` and `X.T @ w` of the CSR
-    matrix by SciPy in the same process; the peak is that of the whole process, the table
-    included. The slowest kind of sweep is given in pairs; so are sweeps of a sample, in
-    pairs of the whole table.
+    table with a schema, on one thread. A *pair* is the time of `X @ theta` and `X.T @ w`
+    for the CSR matrix by SciPy in the same process. The peak is that of the whole process,
+    including the table. The times of all sweeps, including the slowest type and those of a
+    sample, are multiples of a pair for the whole table.
 """
 
 
@@ -186,7 +186,7 @@ def page(results):
             )
         )
     head = ["table", "peak GB", "target", "result", "pair ms"]
-    head += ["slowest sweep", "target", "result", "pairs in all"]
+    head += ["slowest sweep", "target", "result", "pairs in total"]
     parts = [prose(TEXT), table(head, rows)]
     parts += [_divided(name, found) for name, found in results.items()]
     return "\n\n".join(parts)
@@ -209,7 +209,7 @@ def _divided(name, found):
     ]
     left = found["total"] - sum(told["total"] for told in found["sweeps"].values())
     share = f"{100 * left / found['total']:.0f} %"
-    return table(head, [*rows, ("all else", "–", "–", share)])
+    return table(head, [*rows, ("other", "–", "–", share)])
 
 
 SECTION = Section("wide", "Wide sparse tables", jobs, page)

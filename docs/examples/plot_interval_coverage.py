@@ -4,7 +4,7 @@ Do the intervals hold?
 
 A 95 % interval should contain the true coefficient in 95 of 100 studies, whatever noise was
 added to protect the people in it. We repeat a study a hundred times on **synthetic**
-tables, and count.
+tables, and count how many do.
 """
 
 import matplotlib.pyplot as plt
