@@ -1,4 +1,4 @@
-"""Accuracy on every real table: default fits with schemas, arrays, and too wide ranges.
+"""Accuracy on all real tables, with schemas, with arrays, and with too wide ranges.
 
 python -m bench --only accuracy            # twenty seeds, into docs/benchmarks.md
 python -m bench.accuracy --runs 5 --save before    # into docs/accuracy/before.json

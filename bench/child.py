@@ -18,7 +18,7 @@ THREAD_SETTINGS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 class ChildFailed(RuntimeError):
-    """Error of a child process; the message ends with its standard error."""
+    """Error of a child process; the message has the end of its standard error output."""
 
 
 def call(

@@ -44,7 +44,7 @@ def shapes(name):
 
 
 def target(name, schema, train):
-    """Return the shares of labels or the quantiles, and how well the columns explain it."""
+    """Return label shares or quantiles, and how well the columns explain the target."""
     import numpy as np
     from sklearn.linear_model import LinearRegression, LogisticRegression
 

@@ -4,10 +4,11 @@ CONFIDE_DATA=... python -m bench.described    # into docs/accuracy/described.jso
 python -m bench.described --page              # the tables of docs/description.md
 
 The table has twenty columns: the fourteen features and the income of Adult, as declared by
-the bundled schema, and five functions of these. Errors compare the description of the
-32,561 rows of adult.data with the exact figures of these rows. For coverage, samples of the
-same size are drawn with replacement from all 48,842 rows, and intervals should contain the
-figures of all rows. Ranges are estimated privately within the declared limits.
+the bundled schema, and five functions of these. Errors are differences between the
+description of the 32,561 rows of adult.data and the exact figures of these rows. For
+coverage, samples of the same size are drawn with replacement from all 48,842 rows, and
+intervals should contain the figures of all rows. Ranges are estimated privately within the
+declared limits.
 """
 
 import argparse

@@ -86,7 +86,7 @@ def short(value):
 
 @cache
 def log_odds(balance):
-    """Return standardised log-odds, with their probabilities and those of a positive."""
+    """Return standardised log-odds, their weights, and the probabilities of a positive."""
     nodes = np.linspace(-4, 4, 161)
     share = np.exp(-(nodes**2) / 2)
     share /= share.sum()

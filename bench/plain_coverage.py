@@ -5,7 +5,8 @@ python -m bench.plain_coverage --page       # docs/coverage.md from that file
 
 Samples are drawn from a population (`bench/plain_tables.py`) and fitted with intervals and
 default settings. The intervals should contain the coefficients of the same model, with the
-same privately estimated ranges, fitted to the whole population without a ridge.
+same privately estimated ranges, fitted to the whole population. This fit has no ridge for
+plain intervals, and a proportional ridge for penalised ones.
 """
 
 import argparse
@@ -289,7 +290,8 @@ def write_page():
         "`docs/accuracy/plain-coverage.json`; do not edit it. Samples are drawn with "
         "replacement from a population and fitted with intervals and default settings. "
         "The intervals should contain the coefficients of the same model, fitted to the "
-        "whole population without a ridge. `bench/plain_tables.py` lists the "
+        "whole population (without a ridge for plain intervals, with a proportional ridge "
+        "for penalised ones). `bench/plain_tables.py` lists the "
         "populations, columns and ranges, which were fixed before anything was measured. "
         "*Coverage* is that of 95 % intervals for identified coefficients. *Minimum* is "
         "the lowest coverage of a single coefficient, among those identified in at least "

@@ -164,7 +164,11 @@ def _with_limits(name, ranges, of_target):
 
 
 def _simulated(intercept):
-    """Return six columns, sums of two uniform numbers, with ranges twice as wide."""
+    """Return the schema and rows of a simulation.
+
+    Each of the six columns is the sum of two uniform numbers, and is declared twice as wide
+    as it is.
+    """
     import numpy as np
     import pandas as pd
 

@@ -21,7 +21,7 @@ from bench.machine import describe
 from bench.real_tables import TABLES, parts, unit_rows, widened
 
 PATH = FOLDER / "settings.json"
-RANGES = "confide.mechanisms.ranges.mechanism:"
+RANGES = "confide.mechanisms.ranges.read_range:"
 USUAL = "defaults"
 TWO_CLASSES = ("Adult", "Bank", "ACS", "KDD")
 STUDIED = ("Adult", "Bank", "ACS", "California", "warfarin")

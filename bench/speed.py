@@ -16,7 +16,7 @@ LBFGS, CHOLESKY = "scikit-learn lbfgs, tol 1e-8", "scikit-learn newton-cholesky,
 
 
 def one_thread(rows, columns, repeats):
-    """Time fits of confide and scikit-learn in alternation with passes, and certify."""
+    """Time fits of confide and scikit-learn alternately with passes, and add a bound."""
     import numpy as np
     from sklearn.linear_model import LogisticRegression
 

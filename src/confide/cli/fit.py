@@ -326,21 +326,10 @@ def _footnote(public: confide.Schema, summary: confide.inference.Summary) -> str
         notes.append(
             "A row with an undeclared label is treated as negative for every class."
         )
-    else:
-        notes.append(_scale_of_effects(public, summary))
+    elif summary.scale is not None:
+        notes.append(summary.scale.meaning)
     notes.append("To find misspelt levels and labels, use confide schema check --table.")
     return escape(" ".join(notes))
-
-
-def _scale_of_effects(public: confide.Schema, summary: confide.inference.Summary) -> str:
-    """Describe the unit of the coefficients of a numeric target."""
-    column, unit = public.target.column, public.target.unit
-    if ESTIMATORS[summary.title].model == "poisson":
-        return (
-            f"Effects are on the logarithm of the expected {column}: 0.1 means about 10 % "
-            "more."
-        )
-    return f"Effects are in {unit or 'units'} of {column}."
 
 
 def open_to_pay(ledger: str, public: confide.Schema, path: Path) -> confide.Ledger:

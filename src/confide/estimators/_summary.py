@@ -12,6 +12,7 @@ from confide.data import Display, Schema, Target
 from confide.inference import Coefficient
 from confide.mechanisms import Release
 from confide.privacy.guarantee import ONE_ROW
+from confide.reporting.effect_scale import plural_unit
 
 MOST_LABELS = 6
 MOST_NAMES = 12
@@ -258,5 +259,5 @@ def _target(target: Target) -> str:
         positive = f"; positive: {shown[1]}" if len(target.labels) == 2 else ""
         return f"{target.column}: {listed}{positive}"
     lower, upper = target.ends or (0.0, 0.0)
-    unit = f" {target.unit}" if target.unit else ""
+    unit = f" {plural_unit(target.unit)}" if target.unit else ""
     return f"{target.column}, from {lower:g} to {upper:g}{unit}"

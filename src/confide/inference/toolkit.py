@@ -22,6 +22,7 @@ from confide.inference.terms import (
 )
 from confide.reporting import Coefficient, CoefficientTable, EffectScale, WaldTest
 from confide.reporting.coefficients import INTERCEPT, without_unit
+from confide.reporting.effect_scale import plural_unit
 
 Amount: TypeAlias = Literal["unit", "range", "deviation"]
 AMOUNTS = ("unit", "range", "deviation")
@@ -394,7 +395,7 @@ class Inference:
         if amount == 1:
             return row.name
         term = next(one for one in self.terms.terms if place in one.lines)
-        unit = f" {term.unit}" if term.unit else ""
+        unit = f" {plural_unit(term.unit)}" if term.unit else ""
         size = f"{amount:,.0f}" if 1e4 <= abs(amount) < 1e9 else f"{amount:.4g}"
         return f"{without_unit(row.name)} (per {size}{unit})"
 

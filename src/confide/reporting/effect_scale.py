@@ -2,9 +2,16 @@
 
 import math
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 Link: TypeAlias = Literal["identity", "logit", "log", "softmax", "none"]
+COUNTED: Final = ("second", "minute", "hour", "day", "night", "week", "month", "year")
+"""Units that are words, with a plural in s."""
+
+
+def plural_unit(unit: str) -> str:
+    """Return the plural of a unit such as "year"; abbreviations stay as they are."""
+    return f"{unit}s" if unit in COUNTED else unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +53,8 @@ class EffectScale:
             case "log":
                 return f"logarithm of the expected {self.target or 'count'}"
             case "identity":
-                return f"{self.target or 'target'}{f' in {self.unit}' if self.unit else ''}"
+                unit = f" in {plural_unit(self.unit)}" if self.unit else ""
+                return f"{self.target or 'target'}{unit}"
             case "softmax":
                 return (
                     f"logarithm of the probability of {self._event}, relative to the "
@@ -95,6 +103,6 @@ class EffectScale:
                 )
             case "identity":
                 of = f" of {self.target}" if self.target else ""
-                return f"Effects are in {self.unit or 'units'}{of}."
+                return f"Effects are in {plural_unit(self.unit) or 'units'}{of}."
             case _:
                 return f"Effects are on the {self.predictor}."

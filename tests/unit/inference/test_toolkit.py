@@ -200,9 +200,9 @@ def test_ratios_are_powers_of_effects(model, counts):
 def test_effects_of_amounts(model):
     unit, span = model.effects("unit"), model.effects("range")
     assert span["age"].estimate == pytest.approx(72 * unit["age"].estimate)
-    assert span["age"].name == "age (per 72 year)"
+    assert span["age"].name == "age (per 72 years)"
     decade = model.effects({"age": 10})
-    assert model.effects({"age": 12_345})["age"].name == "age (per 12,345 year)"
+    assert model.effects({"age": 12_345})["age"].name == "age (per 12,345 years)"
     assert decade["age"].estimate == pytest.approx(10 * unit["age"].estimate)
     assert decade["income"].estimate == unit["income"].estimate
     assert span["region=south"].estimate == unit["region=south"].estimate

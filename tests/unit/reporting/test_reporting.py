@@ -24,6 +24,7 @@ from confide.privacy import (
 )
 from confide.reporting import (
     Coefficient,
+    EffectScale,
     ReleasedPlot,
     Summary,
     model_card,
@@ -415,3 +416,11 @@ def test_a_long_table_is_looked_through_once(monkeypatch):
     assert len(looks) == 1
     assert "level 59" in report_page(summary)
     assert len(looks) < 10
+
+
+@pytest.mark.parametrize(
+    ("unit", "effects"),
+    [("day", "in days of"), ("mg/week", "in mg/week of"), ("", "in units of")],
+)
+def test_effects_are_in_units_of_the_target(unit, effects):
+    assert effects in EffectScale("identity", "stay", unit=unit).meaning
