@@ -117,7 +117,7 @@ def area_case(rows, positives, budget, relation, runs):
         margins, label = log_odds(rng, rows, positives)
         found = scored(rule, budget_of(budget), relation, (margins, label), [SEED, run])
         area, variance = delong(margins, label)
-        estimate = found["area under the ROC"]
+        estimate = found["area under the ROC curve"]
         best = inevitable_noise(margins, label, one_noise(budget, relation))
         lines.append(
             (
@@ -198,7 +198,7 @@ def truths(rule, margins, target):
             "specificity": 1 - said[~positive].mean(),
             "precision": positive[said].mean(),
             "prevalence": positive.mean(),
-            "area under the ROC": delong(margins, positive)[0],
+            "area under the ROC curve": delong(margins, positive)[0],
             "average precision": precision[positive[order]].mean(),
             "Brier score": ((chance - positive) ** 2).mean(),
             "log loss, capped at 4": log.mean(),
@@ -332,7 +332,7 @@ def pair_case(name, budget, relation, runs):
     }
     if rule.ranks:
         areas = [delong(m, np.asarray(target) == 1)[0] for m in (margins, others)]
-        truth["area under the ROC"] = areas[0] - areas[1]
+        truth["area under the ROC curve"] = areas[0] - areas[1]
     both = np.hstack([margins, others])
     held = {line: [] for line in truth}
     widths = {line: [] for line in truth}

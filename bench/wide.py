@@ -134,7 +134,7 @@ class watched:  # noqa: N801
             result = function(problem, theta, *more)
             taken = time.process_time() - start
             kind = title if problem.weight == 1 else f"sample: {title}"
-            if theta.dtype.itemsize > 8:
+            if getattr(theta, "dtype", None) != "float64":
                 kind = f"{kind}, extended"
             self.found.setdefault(kind, []).append(taken)
             return result

@@ -29,9 +29,9 @@ ill = rng.logistic(size=rows) < expression @ truth
 # Three fits
 # ----------
 # ``row_norm`` is a public bound on the length of a row. The weight of a penalty is relative
-# to the sum of the losses of all rows. SCAD is constant for coefficients beyond 3.7 times
-# the weight. More steps cost time but no privacy, because the noise of each step is
-# calibrated for the total number of steps.
+# to the sum of the losses of all rows. The SCAD penalty is constant for coefficients beyond
+# 3.7 times the weight. More steps cost time but no privacy, because the noise of each step
+# is calibrated for the total number of steps.
 
 common = {"row_norm": 0.08, "classes": [False, True]}
 budget = Approx(0.3, 1e-6)

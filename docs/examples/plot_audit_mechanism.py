@@ -7,7 +7,8 @@ A proof says that one record changes the chance of any outcome by a factor of at
 makes thousands of releases from two tables that differ in one record, and measures how well
 the outcomes distinguish the tables.
 
-The tables are **synthetic**: all zeros, and all zeros except for one record.
+The tables are **synthetic**: one contains a single record with the value 0, and the other
+has one more record.
 """
 
 import matplotlib.pyplot as plt
@@ -79,5 +80,5 @@ plt.show()
 # The audit catches noise that is too small, and finds nothing wrong with the actual
 # mechanism. This is not a proof: an audit tries one pair of tables and one attack, and can
 # only refute a claim. The guarantees rest on the proofs; audits like this one, and exact
-# integrals in one and two dimensions, look for mistakes in the proofs and in the program.
-# On the command line ``confide audit`` does the same.
+# integrals in one and two dimensions, are used to look for mistakes in the proofs and in
+# the program. On the command line ``confide audit`` does the same.

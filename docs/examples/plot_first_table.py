@@ -4,8 +4,8 @@ The first table of a paper, and a model that follows
 
 Before they look at a model, readers want to know who was studied: how many people, how old,
 and how many in each group. These figures are information about people too. ``describe``
-releases them for one charge, each with its interval. Later fits can use the ranges that it
-estimates at no further cost.
+releases all of them for one charge, each with an interval. Later fits can use the ranges
+that it estimates at no further cost.
 
 The patients are **synthetic**.
 """
@@ -89,5 +89,5 @@ print(model.fit(patients).summary())
 # What it means
 # -------------
 # With a pure budget of :math:`\varepsilon = 0.5` the first table is precise enough for a
-# paper: the intervals are a few per cent wide. The description and the model each cost
-# their budget. A ledger would have added them up.
+# paper: the intervals are a few per cent wide. The description and the model each use their
+# own budget. A ledger would have added up the two.

@@ -51,8 +51,8 @@ print(model.summary())
 # Two parts of an error bar
 # -------------------------
 # The thick part of a bar is the sampling uncertainty alone, which a fit without privacy
-# also has. The thin ends are added by privacy noise. The effect of a numeric column is for
-# a change over its whole range, so that it can be compared with the effects of levels.
+# also has. The thin ends are added by privacy noise. The effect of a numeric column refers
+# to a change over its whole range, so that it can be compared with the effects of levels.
 
 axes = model.plot(ax=plt.subplots(figsize=(5.6, 3.4), layout="constrained")[1])
 axes.set_xlabel("effect on the log-odds; numeric columns over their range")

@@ -2,9 +2,9 @@
 Do the intervals hold?
 ======================
 
-A 95 % interval should contain the true coefficient in 95 of 100 studies, whatever noise was
-added to protect the people in it. We repeat a study a hundred times on **synthetic**
-tables, and count how many do.
+A 95 % interval should contain the true coefficient in 95 of 100 studies, however much noise
+was added to protect the people in the table. We repeat a study a hundred times on
+**synthetic** tables, and count the intervals that contain the true coefficient.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,9 @@
 A ledger for an organisation
 ============================
 
-Guarantees add up: ten fits at :math:`\\varepsilon = 0.3` cost three, not 0.3. A ledger adds
-them up for all people and programs that share it. It refuses a fit that would exceed the
-limit, before any noise is drawn.
+Guarantees add up: ten fits at :math:`\\varepsilon = 0.3` together cost
+:math:`\\varepsilon = 3`. A ledger adds up the costs for all people and programs that share
+it. It refuses a fit that would exceed the limit, before any noise is drawn.
 
 The table is **synthetic**.
 """

@@ -25,8 +25,8 @@ Y = X @ truth.T + 0.5 * rng.normal(size=(rows, values))
 # %%
 # With and without the penalty
 # ----------------------------
-# One record is a patient with all traits and all values, and the guarantee is about that
-# record. ``row_norm`` and ``target_bound`` are public.
+# A record contains all traits and all laboratory values of one patient, and the guarantee
+# protects the whole record. ``row_norm`` and ``target_bound`` are public.
 
 common = {
     "row_norm": 2.5,
@@ -66,7 +66,8 @@ plt.show()
 # %%
 # What it means
 # -------------
-# The true matrix has two singular values that are not zero. Without the penalty the other
-# ten are estimated as noise, which blurs the matrix. The penalty on the nuclear norm
-# shrinks all singular values by about the same amount. This changes the two large ones
-# little, removes much of the ten others, and brings the matrix closer to the truth.
+# The true matrix has two singular values that are not zero. Without the penalty, the
+# estimates of the other ten consist of noise, which blurs the matrix. The penalty on the
+# nuclear norm shrinks all singular values by about the same amount. This changes the two
+# large ones little, removes much of the ten others, and brings the matrix closer to the
+# truth.

@@ -37,9 +37,9 @@ print(sorted(path.name for path in folder.iterdir())[:3], "…")
 # Three sources, one release
 # --------------------------
 # ``fit`` takes a pattern of files, a Dask data frame, or a table in memory.
-# ``random_state=0`` is used for this comparison alone. It draws the same noise three times,
-# so that any difference would have to come from the rows. A fit with a seed is not private,
-# and its summary says so.
+# ``random_state=0`` is used only for this comparison. With it, all three fits draw the same
+# noise, so that any difference would have to come from the rows. A fit with a seed is not
+# private, and its summary says so.
 
 schema = Schema(
     columns=(

@@ -108,6 +108,6 @@ plt.show()
 # %%
 # What it means
 # -------------
-# The plan predicts the right order of magnitude, and it shows from which budget on a larger
-# one hardly helps. Where the curve is flat, sampling error determines the width, and only
-# more rows make the interval shorter.
+# The plan predicts the right order of magnitude, and it shows above which value a larger
+# budget hardly helps. Where the curve is flat, sampling error determines the width, and
+# only more rows make the interval shorter.

@@ -92,8 +92,8 @@ print(model.wald_test("hospital"))
 # %%
 # What it means
 # -------------
-# Against the average, or against a large hospital, the intervals are short. Against F,
-# which has one patient in a hundred, *every* interval is long, because each one includes
-# the uncertainty of F. Choose a common level as the reference, or the average over
-# patients. A rare reference level does not make the estimates worse, but it makes them look
-# worse.
+# If hospitals are compared with the average or with a large hospital, the intervals are
+# short. If they are compared with F, which has one patient in a hundred, *every* interval
+# is long, because each one includes the uncertainty of F. Choose a common level as the
+# reference, or the average over patients. A rare reference level does not make the
+# estimates worse, but it makes them look worse.

@@ -34,9 +34,9 @@ except Unproved as refusal:
 # %%
 # Run it anyway
 # -------------
-# Logistic regression with one coefficient at :math:`\varepsilon = 1` and :math:`\delta =
-# 0`, with all settings as the paper prescribes. In the first table the only record is 0 and
-# says nothing about the coefficient. The second table has one more record.
+# We fit a logistic regression with one coefficient at :math:`\varepsilon = 1` and
+# :math:`\delta = 0`, with all settings as the paper prescribes. In the first table the only
+# record is 0 and says nothing about the coefficient. The second table has one more record.
 
 napp = Napp(NappTarget("lasso", 0.25), accept_unproved=True)
 objective = Objective(Logistic(), dimension=1)
@@ -100,7 +100,7 @@ plt.show()
 # What it means
 # -------------
 # A coefficient in the shaded region reveals the record with far more certainty than the
-# claim allows. This happens with a probability of about 0.06. For any method, ask for a
-# proof, and for a check of the proof. A private method for the same purpose is
-# ``mechanism="adaptive"``, which computes the weights in a first private step and uses them
-# in a second one.
+# claim allows. If the record is in the table, this happens with a probability of about
+# 0.08. For any method, ask for a proof, and for a check of the proof. A private method for
+# the same purpose is ``mechanism="adaptive"``, which computes the weights in a first
+# private step and uses them in a second one.

@@ -7,7 +7,7 @@ are computed from confidential data, so they need a budget as well. ``private_sc
 releases them with intervals.
 
 The people are **synthetic**. Those of the later year have the same traits, but fewer of
-them have a high income: the model should notice that it has become too optimistic.
+them have a high income: the scores should show that the model has become too optimistic.
 """
 
 import matplotlib.pyplot as plt
@@ -32,8 +32,8 @@ model = LogisticRegression(Approx(1, 1e-6), schema=schema).fit(adult_like(30_000
 # Two sets of rows
 # ----------------
 # In the later year there are fewer people with a high income, because three in five of them
-# have left the table. Ranking people is as hard as before, but the probabilities no longer
-# hold.
+# have been removed from the table. Ranking people is as hard as before, but the
+# probabilities no longer hold.
 
 same_year = adult_like(10_000, seed=1)
 later_year = adult_like(10_000, seed=2)
@@ -58,7 +58,7 @@ print(scores["a later year"])
 colours = {"the same year": "#2166ac", "a later year": "#b2182b"}
 figure, (top, bottom) = plt.subplots(2, 1, figsize=(5, 9), layout="constrained")
 for name, score in scores.items():
-    colour, area = colours[name], score["area under the ROC"]
+    colour, area = colours[name], score["area under the ROC curve"]
     roc = score.curve("ROC curve")
     label = f"{name}: area {area.value:.2f} ({area.lower:.2f} to {area.upper:.2f})"
     top.plot(

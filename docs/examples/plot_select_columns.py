@@ -60,7 +60,7 @@ plt.show()
 # %%
 # How often are the right columns found?
 # --------------------------------------
-# Ten fits for each budget.
+# We fit ten times at each budget.
 
 for epsilon in (0.1, 0.3, 1):
     found = [
@@ -82,7 +82,7 @@ for epsilon in (0.1, 0.3, 1):
 # What it means
 # -------------
 # In the fit of all columns, the noise on a thousand coefficients hides the signal: its
-# predictions are worse than the mean alone. The cost of the selection grows only with the
-# *logarithm* of the number of columns, and with a moderate budget it finds the right
-# columns every time. In return, the analyst must choose the number of columns, and there
-# are no intervals, because they would not account for the selection.
+# predictions are worse than predicting the mean for every row. The cost of the selection
+# grows only with the *logarithm* of the number of columns, and with a moderate budget it
+# finds the right columns every time. In return, the analyst must choose the number of
+# columns, and there are no intervals, because they would not account for the selection.

@@ -93,6 +93,6 @@ print(models["splines with an interaction"].wald_test("home:bs(age, df=5)"))
 # What it means
 # -------------
 # The straight lines miss the dip between 30 and 60, and their narrow bands give no warning:
-# an interval is for the fitted model, whether that model is right or wrong. The splines
+# an interval refers to the fitted model, whether that model is right or wrong. The splines
 # follow the dips of both groups for the same budget. Their bands are wider, above all at
 # the ends, because the model has more coefficients.

@@ -3,7 +3,7 @@ Three outcomes: stay at home, ward, intensive care
 ==================================================
 
 Patients are sent home, to a ward, or to intensive care. A multinomial logistic regression
-fits all three outcomes with one noise vector, which is shorter than the noise of three
+fits all three outcomes with one noise vector, which is smaller than the noise of three
 separate fits.
 
 The patients are **synthetic**.
@@ -82,7 +82,7 @@ plt.show()
 # %%
 # What it means
 # -------------
-# Low saturation moves people from home to the ward and on to intensive care, as in the
-# model behind the table. The coefficients of a class compare it with the average of all
-# classes, so the coefficients of one column add up to zero. Only differences between
+# The lower the saturation, the more likely are first the ward and then intensive care, as
+# in the model behind the table. The coefficients of a class compare it with the average of
+# all classes, so the coefficients of one column add up to zero. Only differences between
 # classes can be interpreted.

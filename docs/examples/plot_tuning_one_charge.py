@@ -34,7 +34,7 @@ schema = Schema(
 # A setting that matters
 # ----------------------
 # Output perturbation adds noise to the fitted coefficients, and less noise if the ridge is
-# stronger. With a weak ridge noise hides the coefficients, and a strong ridge shrinks them
+# stronger. With a weak ridge, noise hides the coefficients. A strong ridge shrinks them
 # almost to zero. The candidates are written down before looking at the data.
 
 budget = Approx(1, 1e-6)
@@ -84,7 +84,8 @@ plt.show()
 # %%
 # What it means
 # -------------
-# The search avoids the ridges that would have ruined the fit, and comes near the best one.
-# The price is that every candidate is fitted on only a part of the rows. Use a search if
-# the right setting matters and is unknown. The default mechanism chooses its ridge from
-# public facts. Where that works well, a search is not worth its cost.
+# The search avoids the ridges that would have ruined the fit, and its errors are close to
+# those of the best one. The price is that every candidate is fitted on only a part of the
+# rows. Use a search if the right setting matters and is unknown. The default mechanism
+# chooses its ridge from public facts. Where that works well, a search is not worth its
+# cost.

@@ -44,9 +44,9 @@ print(score)
 # --------------------
 # Suppose that the bank can afford to call only some of its clients. The lower plot shows,
 # for every cut-off of the predicted probability, the share of subscribers whom it would
-# reach (sensitivity) and the share of its calls that would succeed (precision). Bars are 95
-# % intervals that cover sampling error and privacy noise; the dashed line is for calls at
-# random.
+# reach (sensitivity) and the share of its calls that would succeed (precision). The bars
+# are 95 % intervals that cover sampling error and privacy noise. The dashed line shows the
+# result of calling clients at random.
 
 BLUE, RED, GREY = "#2166ac", "#b2182b", "0.45"
 share = score["prevalence"].value
@@ -88,7 +88,7 @@ weighted = LogisticRegression(
 ).fit(clients, holdout=0.25)
 
 for name, one in (("every label once", model), ("yes ten times", weighted)):
-    area = one.holdout_score_["area under the ROC"]
+    area = one.holdout_score_["area under the ROC curve"]
     mean = one.predict_proba(clients)[:, 1].mean()
     print(f"{name:17} area {area.value:.3f}, mean predicted probability {mean:.3f}")
 

@@ -7,7 +7,7 @@ different shares of the bill themselves. Does this *coinsurance* keep them from 
 doctor? A count of visits calls for a Poisson regression, whose coefficients are logarithms
 of rate ratios.
 
-The table is **synthetic**. It has some columns of the experiment, and similar
+The table is **synthetic**. It has some of the columns of the experiment, with similar
 distributions.
 """
 
@@ -43,8 +43,8 @@ schema = Schema(
 # %%
 # Rate ratios
 # -----------
-# At most 30 visits are counted for each person, and the possible shares are known from the
-# plans: both are public.
+# At most 30 visits are counted for each person, and the possible rates of coinsurance are
+# known from the insurance plans. Both facts are public.
 
 model = PoissonRegression(Approx(1, 1e-6), schema=schema, intervals=True)
 model.fit(visits)

@@ -1,9 +1,9 @@
 """Differentially private regression, with confidence intervals.
 
-This package fits linear models under differential privacy. Every guarantee names its
-theorem, and the tests of the package check the theorem by machine.
+This package fits linear models under differential privacy. Every guarantee names the
+theorem on which it rests, and the tests of the package check the theorem numerically.
 
-Subpackages are imported on first use, as are the names that this package re-exports.
+Subpackages, and the names that are re-exported from them, are imported on first use.
 """
 
 from typing import TYPE_CHECKING

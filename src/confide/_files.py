@@ -1,8 +1,8 @@
 """Safe files: atomic writes, owner-only permissions, and reads with size limits.
 
-An output file is reserved, with disk space, before anything is charged. It has no name
-until it is complete, so that nothing is left of it if the process is killed. On systems
-without anonymous files it has a random temporary name.
+Disk space for an output file is reserved before anything is charged. The file has no name
+until it is complete, so nothing is left of it if the process is killed. On systems without
+anonymous files, it has a random temporary name until then.
 """
 
 import errno
@@ -39,7 +39,7 @@ def file_mode() -> int:
     except ValueError:
         mode = -1
     if not 0 <= mode <= 0o777 or not mode & stat.S_IWUSR:
-        must = "the permissions of new files, such as 600 or 640"
+        must = "octal permissions that let the owner write, such as 600 or 640"
         raise InvalidParameter(MODE_VARIABLE, must, text)
     return mode
 
@@ -63,19 +63,19 @@ def too_large(path: Path, most: int) -> InvalidParameter:
     """Return the error for a file that exceeds the size limit."""
     return InvalidParameter(
         "file",
-        f"at most {most:,} bytes long, unpacked",
+        f"at most {most:,} bytes long after decompression",
         f"{path}, which is longer",
         f"If this is intended, raise the limit: {SIZE_VARIABLE}={16 * most} confide ...",
     )
 
 
 def check_regular(path: Path, name: str) -> None:
-    """Raise for devices, pipes and sockets, which may never end."""
+    """Raise if a path is not an ordinary file; reading a device or pipe may never end."""
     try:
         kind = path.stat().st_mode
     except OSError as error:
         reason = f"{path} ({error.strerror})"
-        raise InvalidParameter(name, "a file to be read", reason) from None
+        raise InvalidParameter(name, "a file that can be read", reason) from None
     if not stat.S_ISREG(kind):
         raise InvalidParameter(
             name, "an ordinary file", str(path), "It is a folder, a pipe or a device."
@@ -91,7 +91,7 @@ def read_limited(path: Path, name: str) -> bytes:
             content = stream.read(most + 1)
     except OSError as error:
         reason = f"{path} ({error.strerror})"
-        raise InvalidParameter(name, "a file to be read", reason) from None
+        raise InvalidParameter(name, "a file that can be read", reason) from None
     if len(content) > most:
         raise too_large(path, most)
     return content
@@ -109,7 +109,8 @@ class ReservedFile:
     room
         Number of bytes to reserve. More may be written if there is space on the disk.
     replaces
-        Whether an existing file may be replaced. The new file keeps its permissions.
+        Whether an existing file may be replaced. The new file gets the permissions of the
+        old one.
     """
 
     def __init__(
@@ -131,7 +132,7 @@ class ReservedFile:
             raise self._cannot(f"on a disk with {room:,} bytes free", error) from None
 
     def _checked_mode(self) -> int:
-        """Check any existing file, and return the permissions of the new file."""
+        """Check that the file may be written, and return the permissions for it."""
         try:
             found = os.lstat(self.path)
         except FileNotFoundError:
@@ -143,12 +144,14 @@ class ReservedFile:
                 self._name, "a new file", str(self.path), "It exists; remove it first."
             )
         if not stat.S_ISREG(found.st_mode):
-            kind = "a link" if stat.S_ISLNK(found.st_mode) else "not an ordinary file"
+            link = stat.S_ISLNK(found.st_mode)
             raise InvalidParameter(
                 self._name,
-                "a new name, or that of an ordinary file",
+                "the name of a new or an ordinary file",
                 str(self.path),
-                f"It is {kind}: name the file itself.",
+                "It is a link: name the file itself."
+                if link
+                else "It is a folder, a pipe or a device.",
             )
         return stat.S_IMODE(found.st_mode)
 
@@ -170,7 +173,7 @@ class ReservedFile:
     def stream(self) -> Iterator[IO[bytes]]:
         """Yield a stream for writing; at the end flush the file and give it its name.
 
-        If the block fails, no file is left.
+        If the body of the ``with`` statement fails, no file is left.
         """
         try:
             with os.fdopen(os.dup(self._handle), "wb") as stream:
@@ -181,12 +184,12 @@ class ReservedFile:
             self._publish()
             _flush_folder(self.path.parent)
         except OSError as error:
-            raise self._cannot("a file to be written", error) from None
+            raise self._cannot("a file that can be written", error) from None
         finally:
             self.discard()
 
     def discard(self) -> None:
-        """Remove the reserved file, unless it was written."""
+        """Remove the reserved file, unless it has been written."""
         if self._handle >= 0:
             os.close(self._handle)
             self._handle = -1
@@ -213,7 +216,7 @@ class ReservedFile:
 
 
 def write_file(path: Path, content: bytes, name: str) -> None:
-    """Write a file atomically, replacing an older one."""
+    """Write a file atomically, replacing any older one."""
     ReservedFile(path, name=name, replaces=True).write(content)
 
 

@@ -16,10 +16,10 @@ _waiting: list[int] | None = None
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Delay interrupts until the end of the block.
+    """Delay interrupts until the body of a ``with`` statement has ended.
 
     Python delivers signals only to the main thread, so in other threads nothing needs to be
-    delayed. Blocks may be nested.
+    delayed. Nested uses are allowed.
     """
     global _waiting  # noqa: PLW0603 - signals belong to the process
     if _waiting is not None or threading.current_thread() is not threading.main_thread():
@@ -44,7 +44,8 @@ def uninterrupted() -> Iterator[None]:
 def stop_if_interrupted() -> None:
     """Raise `KeyboardInterrupt` if an interrupt is pending.
 
-    This may be called only before anything has been done that must not be interrupted.
+    Call this within `uninterrupted` only while stopping is still safe, for example while
+    waiting for a lock.
     """
     if _waiting:
         raise KeyboardInterrupt

@@ -12,8 +12,8 @@ def lazy(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return ``__getattr__`` and ``__dir__`` for a package with lazy imports.
 
-    ``modules`` lists the modules of the package, each with the names that the package
-    re-exports from it.
+    ``modules`` maps each module of the package to the names that the package re-exports
+    from that module.
     """
     lent = {name: module for module, names in modules.items() for name in names}
 
@@ -33,9 +33,9 @@ def lazy(
 
 
 def moved(room: str, names: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return a ``__getattr__`` that finds names that have moved, with a warning.
+    """Return a ``__getattr__`` that imports moved names from new modules, with a warning.
 
-    ``names`` maps every such name to the module that contains it now.
+    ``names`` maps every moved name to its new module.
     """
 
     def find(name: str) -> Any:

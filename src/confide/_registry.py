@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class Registry(Mapping[str, T]):
-    """A mapping of names to entries, which are added by a decorator and never changed.
+    """A mapping from names to entries; a decorator adds entries, which never change.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class Registry(Mapping[str, T]):
 
         def enter(entry: T) -> T:
             if name in self._entered:
-                raise InvalidParameter(self._what, "registered once", name)
+                raise InvalidParameter(self._what, "registered only once", name)
             self._entered[name] = entry
             return entry
 
@@ -99,7 +99,7 @@ class Registry(Mapping[str, T]):
             near = get_close_matches(str(name), self._entries, n=1)
             raise InvalidParameter(
                 self._what,
-                f"one of {known}" if known else "registered; none is registered yet",
+                f"one of {known}" if known else "registered before it is used",
                 name,
                 f"Did you mean {near[0]!r}?" if near else "",
             ) from None

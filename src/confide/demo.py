@@ -18,10 +18,10 @@ EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
 DELTA = "1e-5"
 FITS_PER_BUDGET = 20
 INTERVAL_COLUMNS = ("mean texture", "mean smoothness")
-"""Columns of the model with intervals.
+"""Columns of the model with confidence intervals.
 
-They are few because the table is small. Columns that almost separate the classes are left
-out, because even without privacy their coefficients are poorly determined.
+Only a few columns are used, because the table is small. Columns that almost separate the
+classes are left out, because even without privacy their coefficients are poorly determined.
 """
 NO_NOISE, NO_RIDGE = Pure(10**9), 1e-6
 
@@ -30,10 +30,10 @@ NO_NOISE, NO_RIDGE = Pure(10**9), 1e-6
 class Demo:
     """Results of the demonstration.
 
-    ``noise_free`` are the coefficients of the same model without noise and with almost no
-    ridge. ``by_epsilon`` has an epsilon, the mean test accuracy and its standard deviation
-    in each row, for models fitted on all columns of half of the patients.
-    ``without_privacy`` is the test accuracy of an ordinary model.
+    ``noise_free`` has the coefficients of the model in ``summary``, fitted without noise
+    and with almost no ridge. Each element of ``by_epsilon`` has an epsilon, and the mean
+    and the standard deviation of the test accuracy of models fitted on all columns of half
+    of the patients. ``without_privacy`` is the test accuracy of an ordinary model.
     """
 
     summary: Summary
@@ -53,7 +53,7 @@ def breast_cancer() -> tuple[Schema, pd.DataFrame]:
 
 
 def run_demo(epsilon: float = 4.0, seed: int | None = None) -> Demo:
-    """Fit a model with intervals at ``epsilon``, and models without at several budgets."""
+    """Fit a model with intervals at ``epsilon``, and models without them at `EPSILONS`."""
     schema, table = breast_cancer()
     few = replace(
         schema, columns=tuple(c for c in schema.columns if c.name in INTERVAL_COLUMNS)
@@ -80,7 +80,11 @@ def run_demo(epsilon: float = 4.0, seed: int | None = None) -> Demo:
 def _accuracies(
     schema: Schema, table: pd.DataFrame, seed: int | None
 ) -> tuple[tuple[tuple[float, float, float], ...], float]:
-    """Return test accuracies: mean and deviation at each epsilon, and without privacy."""
+    """Return the test accuracies at all epsilons, and the accuracy without privacy.
+
+    Each element of the first result has an epsilon, and the mean and standard deviation of
+    the accuracy over several fits.
+    """
     train, test = table.iloc[::2], table.iloc[1::2]
     truth = test["diagnosis"].to_numpy()
 

@@ -10,7 +10,7 @@
     ├── MixedNeighbours       the charge's neighbour relation does not imply the limit's
     ├── BudgetExceeded        a charge would go over a limit; nothing was spent
     ├── TamperedLedger        the entries of a ledger are inconsistent
-    ├── PrivacyLeak           an attempt to copy or store private data
+    ├── PrivacyLeak           private data would be copied, stored or disclosed
     ├── DataNotFound          a dataset is not on this machine and cannot be downloaded
     ├── NoRandomness          the operating system has no random bits; nothing was spent
     └── NotSolved             a solver could not certify its answer: a bug in confide
@@ -30,9 +30,9 @@ from enum import Enum
 from typing import Any, Final
 
 BUG: Final = "bug in confide, please report it"
-"""Beginning of the message of an error that is no fault of the user's."""
+"""Beginning of the messages of errors that are caused by a bug in confide."""
 LONGEST_NAME = 80
-"""Number of characters of a word that are compared."""
+"""Number of leading characters of a word that `closest` compares."""
 
 
 class ConfideError(Exception):
@@ -108,7 +108,7 @@ def did_you_mean(word: Any, known: Iterable[str]) -> str:
 
 
 def _shown(value: Any) -> str:
-    """Format a parameter for a message; show only the type of anything that may be data."""
+    """Format a value for a message; of a value that may be data, show only the type."""
     plain = (bool, int, float, complex, str, bytes, type(None))
     parts = value if isinstance(value, list | tuple | set | dict) else (value,)
     if len(parts) <= 12 and all(isinstance(part, (*plain, Enum)) for part in parts):
@@ -150,11 +150,11 @@ class InvalidParameter(ConfideError, ValueError):
 
 
 class InvalidData(ConfideError, ValueError):
-    """A table has the wrong shape, type, or values that are not finite.
+    """A table has a wrong shape or type, or values that are not finite.
 
     Examples
     --------
-    It is also a ValueError, which scikit-learn expects for unsuitable data:
+    The error is also a ValueError, which scikit-learn expects for unsuitable data:
 
     >>> from confide.errors import InvalidData
     >>> issubclass(InvalidData, ValueError)
@@ -181,7 +181,7 @@ class UnmetNeeds(ConfideError, ValueError):
     mechanism : str
         The name of the mechanism.
     unmet : tuple of pairs of str
-        Pairs of a need and a way to meet it.
+        Pairs of an unmet requirement and a way to meet it.
 
     Examples
     --------
@@ -309,7 +309,7 @@ class MixedNeighbours(ConfideError, ValueError):
 
 
 class BudgetExceeded(ConfideError):
-    """A charge would exceed the limit; nothing was spent and nothing was read.
+    """A charge would exceed the limit, or no limit is set; nothing was spent or read.
 
     Examples
     --------
@@ -329,7 +329,7 @@ class BudgetExceeded(ConfideError):
 
 
 class TamperedLedger(ConfideError):
-    """The entries of a ledger are inconsistent: one was changed or removed.
+    """The entries of a ledger are inconsistent: some were changed or removed.
 
     Examples
     --------
@@ -340,7 +340,7 @@ class TamperedLedger(ConfideError):
 
 
 class PrivacyLeak(ConfideError):
-    """An attempt to copy or store private data.
+    """Private data would be copied, stored, or released without a valid guarantee.
 
     Examples
     --------

@@ -107,7 +107,7 @@ FAULTS = {
     "length too long": (
         Gaussian,
         {"expected_norm": lambda self, p: 1.1 * self.scale * np.sqrt(p)},
-        "wastes noise",
+        "unnecessarily loose",
     ),
     "preferred directions": (SphericalLaplace, {"draw": corners}, "preferred direction"),
     "radius of another shape": (

@@ -159,3 +159,9 @@ FAULTS = {
 def test_the_contract_notices_every_fault(penalty, complaint):
     with pytest.raises(AssertionError, match=complaint):
         check_penalty(penalty, DIMENSION)
+
+
+@pytest.mark.parametrize("groups", [((0, 1), (1,)), ((0,), ()), ((-1, 2),)])
+def test_groups_that_are_no_partition_are_refused(groups):
+    with pytest.raises(InvalidParameter, match="not empty, and made of column indices"):
+        GroupL2(0.5, groups)

@@ -86,6 +86,7 @@ def test_an_elastic_net_holds_too():
     assert share_of_claim(LASSO, target, Pure(1), ADD, pairs) > 0.99  # 1.0000 measured
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", [Pure(1), Approx(1, 1e-2), Zcdp("0.1")], ids=str)
 def test_forgetting_the_first_look_is_noticed(budget):
     target = objective("logistic", penalty=L1(0.8))
@@ -104,6 +105,7 @@ def weights_of_the_data(mechanism, calibration, _, records):
     return laws[0][0], laws[1][1]
 
 
+@pytest.mark.slow
 def test_weights_from_the_data_are_noticed(monkeypatch):
     monkeypatch.setattr(two_looks, "second_looks", weights_of_the_data)
     target = objective("logistic", penalty=L1(8.0))

@@ -274,6 +274,7 @@ def test_no_pair_of_tables_exceeds_the_claim_inside_and_on_the_circle(
         assert exact_delta(target, sigma, tables, epsilon) <= delta
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("push", [0.0, 30.0, 3_000.0])
 @pytest.mark.parametrize("radius", [0.5, 2.0])
 def test_the_ends_of_an_interval_are_within_the_claim(radius, push):
@@ -293,6 +294,7 @@ def test_the_ends_of_an_interval_are_within_the_claim(radius, push):
         assert hockey_stick(*half, epsilon) > delta
 
 
+@pytest.mark.slow
 def test_a_ball_taken_for_a_line_is_seen_on_the_circle(monkeypatch):
     """On a line slopes of opposite records sum to one; in the plane they do not."""
     target = logistic(4.0)
@@ -305,6 +307,7 @@ def test_a_ball_taken_for_a_line_is_seen_on_the_circle(monkeypatch):
     assert found > 100 * delta
 
 
+@pytest.mark.slow
 def test_a_forgotten_log_determinant_is_seen(monkeypatch):
     target, budget = logistic(1.0, l2=0.3), Approx(1, 0.1)
     honest, epsilon, delta = claimed(target, budget)
@@ -316,6 +319,7 @@ def test_a_forgotten_log_determinant_is_seen(monkeypatch):
     assert exact_delta(target, sigma, tables, epsilon) > 1.03 * delta
 
 
+@pytest.mark.slow
 def test_margins_of_short_rows_are_seen_where_long_ones_count_less():
     """Forgetting X̄ in the margins makes gradients of long rows too short."""
     target, short = logistic(1.0, l2=30.0, longest=6.0), logistic(1.0, l2=30.0)

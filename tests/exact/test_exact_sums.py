@@ -75,6 +75,7 @@ def check_law(seen, law, scale, centre, stretch=None):
 ROOT = math.sqrt(0.5)
 
 
+@pytest.mark.slow
 @every_table
 def test_gram_and_moment(table):
     found = SufficientStatistics().calibrate(squares(2), Zcdp("0.1"), ADD)
@@ -93,6 +94,7 @@ def test_gram_and_moment(table):
     check_law(moments_[:, 1], NORMAL, sigma / weight, moment[1])
 
 
+@pytest.mark.slow
 @every_table
 def test_coefficients_of_a_polynomial(table):
     found = FunctionalMechanism().calibrate(squares(2), Pure(2), REPLACE)
@@ -130,6 +132,7 @@ def test_counts(monkeypatch, table):
         check_law(seen[:, cell], LAPLACE, found.noise.scale, counts[cell])
 
 
+@pytest.mark.slow
 @every_table
 def test_the_smallest_eigenvalue(monkeypatch, table):
     found = AdaSsp().calibrate(squares(2), Approx(1, "1e-6"), ADD)
@@ -138,6 +141,7 @@ def test_the_smallest_eigenvalue(monkeypatch, table):
     check_law(seen[:, 0], NORMAL, found.others[1].scale, centre)
 
 
+@pytest.mark.slow
 @every_table
 def test_curvature_and_scatter(table):
     found = calibrated(objective("logistic", 2), Zcdp("0.1"), REPLACE)
@@ -193,6 +197,7 @@ def on_doubles(centre, noise, grid):
     return np.rint(in_doubles(centre, noise, grid) / (2 * grid)) * 2 * grid
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrong", [in_doubles, on_doubles])
 def test_other_roundings_are_seen(monkeypatch, wrong):
     monkeypatch.setattr(base, "round_sum", wrong)
@@ -200,6 +205,7 @@ def test_other_roundings_are_seen(monkeypatch, wrong):
         test_gram_and_moment(TABLES[0])
 
 
+@pytest.mark.slow
 def test_a_scale_that_is_too_small_is_seen(monkeypatch):
     monkeypatch.setattr(adassp, "eigenvalue_sensitivity", lambda o: 0.8)
     found = AdaSsp().calibrate(squares(2), Approx(1, "1e-6"), ADD)

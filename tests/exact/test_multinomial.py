@@ -115,16 +115,19 @@ def largest_share(sigma, l2, names=tuple(BASES), orders=(1.01, 1.5, 3.0, 8.0)):
     return shares
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "l2"), [(1.0, None), (3.0, 1.6), (0.3, 13.4)])
 def test_pure_add_remove_holds_and_is_attained(epsilon, l2):
     assert largest_loss(target(l2), Pure(epsilon), ADD, FEW) > 0.99
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "l2"), [(1.0, None), (2.0, 2.5)])
 def test_pure_replace_one_holds(epsilon, l2):
     assert largest_loss(target(l2), Pure(epsilon), REPLACE, FEW) > 0.4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("relation", [ADD, REPLACE], ids=str)
 @pytest.mark.parametrize(
     ("budget", "l2"), [(Approx(1, 1e-4), None), (Approx(2, 1e-2), 1.2)], ids=str
@@ -142,6 +145,7 @@ def test_gaussian_noise_holds_for_more_tables(budget, relation):
     largest_delta(target(4 / float(budget.epsilon)), budget, relation)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sigma", "l2", "attained"), [(3.0, 0.3, 0.9), (1.0, 1.0, 0.5), (1.5, 4.5, 0.4)]
 )
@@ -239,6 +243,7 @@ def test_epsilon_and_delta_buy_the_shorter_noise(columns, kind):
         assert found.guarantee.budget == budget
 
 
+@pytest.mark.slow
 def test_zcdp_holds_at_every_order():
     plan = ObjectivePerturbation().calibrate(target(), Zcdp("0.2"), ADD)
     for title, first, second, _ in added(FEW):
@@ -247,6 +252,7 @@ def test_zcdp_holds_at_every_order():
             assert divergence(p, q, order) <= 0.99 * 0.2 * order * (1 + 1e-3), title
 
 
+@pytest.mark.slow
 def test_replace_one_is_covered_by_a_chain_over_the_table_without_the_record():
     sigma, l2 = 1.5, 3.0
     most = profile(target(l2), REPLACE, sigma)
@@ -280,6 +286,7 @@ def mutate(monkeypatch, **changes):
     monkeypatch.setattr(Geometry, "of", wrong)
 
 
+@pytest.mark.slow
 def test_a_gradient_of_length_one_would_be_seen(monkeypatch):
     mutate(monkeypatch, reach=2**-0.5, ratio=0.5)
     with pytest.raises(AssertionError):

@@ -74,6 +74,7 @@ def test_dropping_the_log_determinant_is_seen_where_it_matters(monkeypatch, name
     assert_red(lambda: largest_loss(target, Pure(1), ADD, pairs))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["huberized-hinge", "huber"])
 @pytest.mark.filterwarnings("ignore::confide.errors.NoiseChanged")
 def test_dropping_the_log_determinant_is_seen_under_zcdp(monkeypatch, name):
@@ -103,6 +104,7 @@ def test_gamma_of_shape_one_is_seen_by_the_sampler_test(monkeypatch):
     assert_red(radius_test)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factor", [0.97, 1.03])
 def test_three_percent_less_or_more_noise_is_seen_by_the_sampler_test(monkeypatch, factor):
     honest = Entropy.gamma

@@ -224,6 +224,7 @@ def recycled(b, records):
     return iterated(smaller, records, 0.25, 80, moor=False, least=least)[1]
 
 
+@pytest.mark.slow
 def test_recycling_spends_a_delta_even_without_moor():
     b, mass = draws(16_001)
     with_one, without = recycled(b, SOMEBODY), recycled(b, NOBODY)

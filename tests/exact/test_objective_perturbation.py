@@ -141,6 +141,7 @@ def test_replace_one_holds_in_the_plane(name, budget):
         largest_delta(target, budget, REPLACE, pairs, points=401, slack=0.03)
 
 
+@pytest.mark.slow
 def test_gdp_form_of_the_logistic_theorem_in_the_plane():
     """With l2 >= 2 sigma² replace-one is (2X/sigma)-GDP at every epsilon."""
     sigma = 1.5
@@ -194,6 +195,7 @@ def test_losses_bounded_by_a_constraint_keep_the_guarantee(loss, bound, labels):
     largest_loss(target, Pure(1), REPLACE, swaps)
 
 
+@pytest.mark.slow
 def test_grids_integrate_to_one():
     for name in LOSSES:
         calibration = ObjectivePerturbation().calibrate(objective(name), Pure(1), ADD)
@@ -274,6 +276,7 @@ def test_a_ridge_that_changes_the_kind_of_noise_is_named_beforehand():
     assert usual.noise.kind == "gaussian"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["logistic", "huberized-hinge"])
 def test_two_objectives_on_the_same_records_share_the_budget(name):
     """One-vs-rest: the record enters one coding as positive, the other as negative."""

@@ -370,6 +370,7 @@ MUTATIONS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mutation", MUTATIONS)
 def test_without_outward_rounding_a_claim_breaks(mutation, monkeypatch):
     module, changes, breaks = MUTATIONS[mutation]
@@ -422,6 +423,7 @@ def test_library_functions_are_as_good_as_margins_assume(place):
         assert abs(number(log_ndtr(x)) - log) <= unit / 4 * (1 + abs(log))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bits", [3, 8, 11])
 def test_transforms_are_as_good_as_their_stages_allow(bits):
     count = 1 << bits

@@ -141,6 +141,7 @@ def two_step_delta(plan, tables, share):
     return total, mass
 
 
+@pytest.mark.slow
 def test_two_steps_keep_the_budget_and_nearly_use_it():
     plan, tables = plane()
     found, mass = two_step_delta(plan, tables, lambda plan, at: plan.noise_share(at))
@@ -150,6 +151,7 @@ def test_two_steps_keep_the_budget_and_nearly_use_it():
     assert before < 0.5 * found
 
 
+@pytest.mark.slow
 def test_noise_that_forgets_how_long_coefficients_are_would_be_noticed():
     plan, tables = plane()
     found, _ = two_step_delta(
@@ -161,6 +163,7 @@ def test_noise_that_forgets_how_long_coefficients_are_would_be_noticed():
 # --------------------------------------------------------------------- what the code does
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rate", [Fraction(1), Fraction(1, 2)], ids=["all", "batches"])
 def test_a_step_has_the_share_of_noise_that_its_coefficients_ask_for(rate):
     """Standard deviations of 4,000 numbers are within 6 %: false alarm 1e-7."""

@@ -83,6 +83,7 @@ def test_a_record_that_comes_back_elsewhere_is_seen(monkeypatch):
     assert np.abs(moved(REPLACE, 3)).sum() / noise.scale > 0.59
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("relation", [ADD, REPLACE], ids=str)
 @pytest.mark.parametrize("objective", [LOGISTIC, SQUARES], ids=["logistic", "squares"])
 @pytest.mark.parametrize("with_intervals", [False, True])

@@ -364,6 +364,7 @@ def test_what_one_run_may_spend():
     assert several.score_budget == Pure("0.02")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [0.0, 0.5])
 def test_the_number_of_runs_has_its_law(shape):
     """Chi-square over 10,000 draws; false alarm 1e-4 by the fixed seed's one look."""
@@ -448,6 +449,7 @@ def test_the_best_of_runs_with_equal_scores_has_the_law_of_the_proof(budget, mon
     assert chisquare(counts, 4000 * expected).pvalue > 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", [Pure(30), Approx(8, 1e-6)], ids=repr)
 def test_the_best_of_real_runs_has_the_law_of_the_proof(budget):
     """Kolmogorov-Smirnov at 1e-4 on 1,500 searches with the fixed seed's one look.

@@ -354,6 +354,7 @@ def whole_delta(budget, relation):
     return worst
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("relation", list(Neighbours), ids=str)
 def test_selection_and_fit_together_keep_delta(relation):
     least = 0.2 if relation is ADD else 0.01
@@ -424,6 +425,7 @@ def test_laplace_noise_of_half_the_scale_is_seen():
     assert largest_ballot_change(Laplace(1 / 8)) > 1
 
 
+@pytest.mark.slow
 def test_half_the_noise_of_a_fit_beside_a_selection_is_seen(monkeypatch):
     """A quarter of every divergence is what half of the noise would be charged."""
     budget, full = Approx("0.5", "0.05"), selection_budget.divergences

@@ -174,6 +174,7 @@ def test_intervals_of_few_columns_have_shorter_noise_and_the_same_moments(mechan
     assert plans[0].moments == plans[1].moments
 
 
+@pytest.mark.slow
 def test_a_second_look_keeps_the_kind_of_noise_that_was_paid_for():
     mechanism = AdaptiveObjectivePerturbation(style="bridge")
     target = Objective(Logistic(), 4, 1.0, penalty=L1(2.0))

@@ -183,6 +183,7 @@ def test_objective_perturbation_keeps_delta_exactly(name, relation):
         assert worst >= 0.9
 
 
+@pytest.mark.slow
 def test_the_claim_is_kept_and_used_up_and_less_noise_would_be_noticed():
     worst = worst_share(ObjectivePerturbation(), TASKS["logistic"], ADD)
     assert 0.9 <= worst <= 1.003
@@ -219,6 +220,7 @@ def share_beside_a_shift(factor=1.0):
     return worst
 
 
+@pytest.mark.slow
 def test_beside_a_shift_both_together_keep_delta():
     assert 0.85 <= share_beside_a_shift() <= 1.003
     assert share_beside_a_shift(0.97) > 1.05
@@ -279,6 +281,7 @@ def test_a_profile_is_that_of_the_noise_that_was_chosen():
     assert profile(0.5) > 1e-3 > profile(1.5)
 
 
+@pytest.mark.slow
 def test_two_looks_keep_to_noises_that_compose():
     mechanism = AdaptiveObjectivePerturbation()
     target = Objective(Logistic(), 12, 1.0, penalty=L1(2.0))

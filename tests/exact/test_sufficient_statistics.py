@@ -308,6 +308,7 @@ def test_the_eigenvalue_of_a_single_column_moves_by_a_squared_row(relation):
     assert before - after == pytest.approx(1.3**2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("constants", ["tight", "published"])
 def test_the_released_eigenvalue_has_the_noise_that_is_stated(constants):
     """A ceiling high enough shows the eigenvalue itself, lowered by a fixed margin."""
@@ -338,6 +339,7 @@ def test_published_adassp_keeps_its_budget_only_as_a_whole():
         calibrated(AdaSsp("published"), Approx(1, "1e-6"), REPLACE)
 
 
+@pytest.mark.slow
 def test_published_adassp_has_independent_entries_above_the_diagonal(monkeypatch):
     found = calibrated(AdaSsp("published"), Approx(1, "1e-6"), ADD, size=3)
     rows, entropy = bound_rows(np.zeros((1, 3)), np.zeros(1), 1.0, 0.0), Entropy.seeded(5)
@@ -378,6 +380,7 @@ def test_taking_replace_one_for_add_remove_is_seen(monkeypatch):
     assert_red(lambda: check_share(Pure("0.7"), REPLACE))
 
 
+@pytest.mark.slow
 def test_less_noise_off_the_diagonal_is_seen(monkeypatch):
     honest = sufficient.symmetric_stretch
 

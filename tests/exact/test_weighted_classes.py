@@ -119,21 +119,25 @@ def largest_shares(sigma, l2, lengths=FEW, orders=(1.01, 1.5, 3.0, 8.0)):
     return shares
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "l2"), [(1.0, None), (3.0, 6.4)])
 def test_pure_privacy_holds_and_is_attained(epsilon, l2):
     assert largest_loss(target(l2), Pure(epsilon), ADD) > 0.99
 
 
+@pytest.mark.slow
 def test_pure_privacy_of_replaced_records_holds():
     assert largest_loss(target(), Pure(1), REPLACE) > 0.4
 
 
+@pytest.mark.slow
 @every_relation
 def test_gaussian_privacy_holds(relation):
     worst = largest_delta(target(), Approx(1, 1e-4), relation)
     assert worst > (0.1 if relation is ADD else 1e-9)
 
 
+@pytest.mark.slow
 def test_losses_and_divergences_are_bounded():
     shares = largest_shares(3.0, 1.2)
     assert shares[0, 1] > 0.9, "the divergence without the record is attained"
@@ -200,6 +204,7 @@ def _forget_lengths(monkeypatch):
     return mutate
 
 
+@pytest.mark.slow
 def test_forgetting_the_longest_row_is_seen(forget_lengths):
     forget_lengths()
     with pytest.raises(AssertionError, match=r"opposite\+4"):

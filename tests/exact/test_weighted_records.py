@@ -67,6 +67,7 @@ LOOSE = {
 """Measured 0.8803, 0.9307 and 0.6789 of the claim; elsewhere 0.9945 or more."""
 
 
+@pytest.mark.slow
 @every_loss
 @every_relation
 def test_pure_privacy_holds_and_is_attained(name, relation):
@@ -92,6 +93,7 @@ def test_zcdp_holds(name, relation):
     largest_renyi(weighted(name), Zcdp(0.2), relation, found, (1.5, 8.0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("longest", [1.0, 1.5, 3.0])
 def test_other_lengths_hold_and_the_logistic_theorem_is_tight(longest):
     target = weighted("logistic", longest)
@@ -120,6 +122,7 @@ def test_margins_in_a_ball_go_as_far_as_the_longest_row(loss, bound, ends, relat
     largest_delta(target, Approx(1, 1e-3), relation, found)
 
 
+@pytest.mark.slow
 @every_relation
 def test_the_gdp_form_asks_for_a_ridge_that_grows_with_the_longest_row(relation):
     sigma, longest = 1.5, 4.0

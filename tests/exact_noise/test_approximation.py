@@ -82,6 +82,7 @@ def test_radii_hold_with_a_tenth_to_spare(law, bits):
         assert off <= Fraction(float(noise.radii[index])) * Fraction(9, 10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dimension", [1, 2, 5, 6])
 def test_a_spherical_laplace_has_its_radius(dimension):
     """Its length over the scale is Gamma(p); Kolmogorov–Smirnov, false alarm 1e-6."""

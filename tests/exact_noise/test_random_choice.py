@@ -138,6 +138,7 @@ def test_choices_follow_their_weights():
     assert counts[1] == counts[5] == 0
 
 
+@pytest.mark.slow
 def test_signed_choices_follow_their_weights():
     """Chi-square over six corners; false alarm 1e-6."""
     powers = np.array([0.3, -1.0, 0.0])
@@ -219,11 +220,13 @@ def kept_up_law(entropy, draws=4000):
     return p_value(counts.ravel(), (expected / expected.sum()).ravel())
 
 
+@pytest.mark.slow
 def test_weights_that_are_kept_up_have_their_law():
     """Chi-square over eight corners; false alarm 1e-6."""
     assert kept_up_law(Entropy.seeded(71)) > FALSE_ALARM
 
 
+@pytest.mark.slow
 def test_powers_of_two_below_the_weights_are_seen(monkeypatch):
     monkeypatch.setattr("confide.noise.random_choice.LOG2_OF_E", 3.0)
     assert kept_up_law(Entropy.seeded(71)) < FALSE_ALARM
@@ -234,6 +237,7 @@ def test_proposals_that_are_all_kept_are_seen(monkeypatch):
     assert kept_up_law(Entropy.seeded(71)) < FALSE_ALARM
 
 
+@pytest.mark.slow
 def test_several_places_are_those_of_gumbel_noise():
     """Chi-square over the ten pairs of five; false alarm 1e-6."""
     powers = np.array([0.0, 1.5, -1.0, 1.4999, 0.3])

@@ -31,6 +31,7 @@ def chances(law, most):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", LAWS, ids=repr)
 def test_repetitions_have_their_law(law):
     """Chi-square over the numbers up to 60; false alarm 1e-6."""

@@ -119,6 +119,7 @@ def check_remainder(law):
     assert p_value(counts, chances) > FALSE_ALARM
 
 
+@pytest.mark.slow
 @every_law
 def test_the_remainder_has_the_law_of_what_boxes_leave(law):
     check_remainder(law)

@@ -29,6 +29,7 @@ def adult(data_folder):
     return schema, train, test
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("budget", "most"),
     [
@@ -81,6 +82,7 @@ def test_adult_through_the_schema(adult):
     assert len(model.summary().rows) == 105 + categories + 1
 
 
+@pytest.mark.slow
 def test_sparse_adult(data_folder):
     X, y = load_a9a("train")
     there, truth = load_a9a("test")
@@ -125,6 +127,7 @@ def test_momentum_descent_with_defaults(data_folder, epsilon, relation, least):
     assert np.mean(right) > least
 
 
+@pytest.mark.slow
 def test_poisson_keeps_most_of_the_deviance_reduction(data_folder):
     schema, table = Schema.bundled("randhie"), load("randhie")
     visits = table["mdvis"].to_numpy(float)

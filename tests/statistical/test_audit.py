@@ -50,6 +50,7 @@ def test_pure_output_perturbation_is_not_refuted():
     assert threshold_audit(present, absent).epsilon <= 1.0
 
 
+@pytest.mark.slow
 def test_an_audit_refutes_noise_that_is_too_small():
     """The same audit with the claim overstated threefold, on the noise alone."""
     entropy = Entropy.seeded(5)

@@ -16,6 +16,7 @@ def fuzzed(folder, count, seed):
     return fuzz.seen
 
 
+@pytest.mark.slow
 def test_a_few_odd_commands_end_in_a_word(tmp_path):
     assert sum(fuzzed(tmp_path, 20, 1).values()) == 20
 

@@ -83,6 +83,7 @@ def orientation(vectors):
     return min(1.0, 2 * min(stats.kstest(part, law.cdf).pvalue for part in parts))
 
 
+@pytest.mark.slow
 @every_dimension
 def test_spherical_laplace_has_its_radius(dimension):
     vectors = draws(SphericalLaplace(0.7), dimension)

@@ -67,6 +67,7 @@ def test_sizes_of_batches_by_chance_are_binomial_and_batches_independent():
     assert abs(related) < 4 / np.sqrt(DRAWS)
 
 
+@pytest.mark.slow
 def test_a_wrong_rate_would_be_noticed():
     drawn = first(poisson_subsets(4, Fraction(41, 100), Entropy.seeded(13)), 4 * DRAWS)
     found = sum(len(subset) for subset in drawn)

@@ -1,4 +1,4 @@
-"""Events, bounds on privacy losses, and their composition."""
+"""Privacy accounting: events that describe releases, loss bounds, and composition."""
 
 from confide._lazy import moved
 from confide.accounting.composition import (

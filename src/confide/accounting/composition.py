@@ -1,9 +1,9 @@
-"""Composition: the joint cost of several releases, by the tightest accounting available.
+"""Joint privacy cost of several releases, by the tightest accounting available.
 
-Gaussian events compose in closed form. Other combinations are composed via loss
-distributions on a lattice, or via Rényi divergences if a zCDP event is among them. A
-release may depend on the outputs of earlier ones, but the parameters of the events may
-not. All results are rounded up (docs/proofs/rounding.md).
+Gaussian events compose in closed form. Other combinations are composed via privacy-loss
+distributions on a lattice, or via Rényi divergences if a zCDP event is among them or delta
+is extremely small. A release may depend on the outputs of earlier releases, but the
+parameters of its event may not. All results are rounded up (docs/proofs/rounding.md).
 """
 
 import math
@@ -33,25 +33,25 @@ from confide.privacy.budgets import Approx, Number, Pure, Zcdp, exact
 from confide.privacy.rounding import FUNCTION_ERROR, round_down, round_up
 
 DEVIATIONS = 38.5
-"""Number of standard deviations beyond which a normal tail is below every double."""
+"""A normal tail beyond this many standard deviations underflows to 0."""
 MOST_CELLS = 400_000
 
 
 def compose(events: Sequence[Event], delta: Number) -> Approx:
-    """Return the (epsilon, delta) that all events together satisfy.
+    """Return the (epsilon, delta) guarantee of all events together, at a given delta.
 
     Parameters
     ----------
     events : sequence of Event
-        The releases about the same people. Their parameters must not depend on each
-        other's results.
+        The events of all releases about the same people. The parameters of an event must
+        not depend on the outputs of other releases.
     delta : int, float, str, Fraction or Decimal
-        The delta to report; a smaller one means a larger epsilon.
+        The delta of the guarantee; a smaller delta gives a larger epsilon.
 
     Returns
     -------
     Approx
-        An epsilon, rounded up, at this delta.
+        The given delta, and an epsilon that is rounded up.
 
     Raises
     ------
@@ -90,13 +90,13 @@ def as_zcdp(events: Sequence[Event]) -> Zcdp | None:
     Parameters
     ----------
     events : sequence of Event
-        The releases about the same people.
+        The events of all releases about the same people.
 
     Returns
     -------
     Zcdp or None
-        The sum of the events' rho, rounded up. None if an event has no zCDP guarantee or
-        there are no events.
+        The sum of rho over the events, rounded up. None if an event has no zCDP guarantee,
+        or there are no events.
 
     Examples
     --------
@@ -125,17 +125,18 @@ def as_zcdp(events: Sequence[Event]) -> Zcdp | None:
 
 
 def as_pure(events: Sequence[Event]) -> Pure | None:
-    """Return the total cost in pure privacy, or None if an event is not pure.
+    """Return the total cost in pure epsilon-DP, or None if an event is not pure.
 
     Parameters
     ----------
     events : sequence of Event
-        The releases about the same people.
+        The events of all releases about the same people.
 
     Returns
     -------
     Pure or None
-        The sum of the events' epsilon. None if an event is not pure or there are no events.
+        The sum of epsilon over the events. None if an event is not pure, or there are no
+        events.
 
     Examples
     --------
@@ -152,7 +153,7 @@ def as_pure(events: Sequence[Event]) -> Pure | None:
 
 
 def copies_delta(bound: LossBound, copies: int, epsilon: float) -> float:
-    """Return delta for a sum of independent losses with the same bound.
+    """Return delta for a sum of independent privacy losses that share one bound.
 
     Losses are rounded up to a lattice and convolved
     (docs/proofs/objective-perturbation.md#objective-joint).
@@ -173,8 +174,8 @@ def copies_delta(bound: LossBound, copies: int, epsilon: float) -> float:
 
     Examples
     --------
-    Negative losses are replaced by zero, so the result for sixteen shifts of 0.25 is larger
-    than the delta of a single shift of 1, to which they compose exactly:
+    Negative losses are replaced by zero. So the result for sixteen Gaussian shifts of 0.25
+    is larger than the delta of one shift of 1, which is their exact composition:
 
     >>> from confide.accounting import copies_delta, gaussian_shift
     >>> many = copies_delta(gaussian_shift(0.25), 16, epsilon=5.0)
@@ -186,7 +187,7 @@ def copies_delta(bound: LossBound, copies: int, epsilon: float) -> float:
 
 
 def sum_delta(bounds: Sequence[LossBound], copies: int, epsilon: float) -> float:
-    """Return delta for a sum of independent losses, with several copies under each bound.
+    """Return delta for a sum of independent losses, ``copies`` of them under each bound.
 
     Parameters
     ----------
@@ -216,7 +217,7 @@ def sum_delta(bounds: Sequence[LossBound], copies: int, epsilon: float) -> float
 
 
 def _rounded_up(bound: LossBound, step: float) -> Losses:
-    """Discretise a loss bound on a lattice, rounding losses up."""
+    """Return the distribution of a loss bound on a lattice, with losses rounded up."""
     top = _top(bound)
     above = bound.chance_above(step * np.arange(math.ceil(top / step) + 1.0))
     masses = np.append(1.0, above[:-1]) - above
@@ -225,13 +226,13 @@ def _rounded_up(bound: LossBound, step: float) -> Losses:
 
 
 def _top(bound: LossBound) -> float:
-    """Return a loss that is exceeded with a probability below the smallest double."""
+    """Return a loss that the bound exceeds with a probability that underflows to 0."""
     reach = DEVIATIONS + abs(float(bound.knots[-1]))
     return float(bound.values[-1]) + bound.slope * reach
 
 
 def _by_losses(events: Sequence[KnownEvent], delta: Fraction) -> float:
-    """Return epsilon from losses on a lattice, or the sum of epsilons if smaller."""
+    """Return epsilon from loss distributions, or the sum of all epsilons if smaller."""
     known = [e for e in events if isinstance(e, PureEvent | ApproxEvent)]
     spent = sum((e.delta for e in known if isinstance(e, ApproxEvent)), Fraction(0))
     added = math.inf
@@ -266,20 +267,23 @@ def _sampled_curve(event: SubsampledGaussianEvent, orders: Any) -> Any:
 
 
 def _whole(event: KnownEvent) -> KnownEvent:
-    """Return the equivalent Gaussian event if all steps use all rows; else the event."""
+    """Return the equivalent Gaussian event if every step uses all rows, else the event."""
     full = event.full if isinstance(event, SubsampledGaussianEvent) else None
     return event if full is None else full
 
 
 def _too_fine(event: KnownEvent, delta: Fraction) -> bool:
-    """Whether delta is too small for a loss distribution of this many steps."""
+    """Whether delta is too small for the loss distribution of a subsampled event."""
     if not isinstance(event, SubsampledGaussianEvent):
         return False
     return delta < smallest_delta(event.steps)
 
 
 def _randomised_response_renyi(epsilon: float, orders: Any) -> Any:
-    """Return D_α of the worst epsilon-DP pair for every order α, capped at epsilon."""
+    """Return Rényi divergences of randomised response, the worst epsilon-DP mechanism.
+
+    The divergences are capped at epsilon, which is an upper bound at every order.
+    """
     heads = -np.logaddexp(0, -epsilon)
     tails = -np.logaddexp(0, epsilon)
     total = np.logaddexp(

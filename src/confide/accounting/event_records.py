@@ -10,7 +10,7 @@ from confide.privacy.budgets import fraction_of
 
 
 def event_fields(event: Event, exact: Callable[[Fraction], str]) -> dict[str, Any]:
-    """Return the fields of an event for JSON; ``exact`` formats fractions as strings."""
+    """Return the fields of an event, ready for JSON; ``exact`` formats fractions."""
     write: dict[Any, Callable[[Any], Any]] = {
         Fraction: lambda value: exact(Fraction(value)),
         float: float,
@@ -22,14 +22,14 @@ def event_fields(event: Event, exact: Callable[[Fraction], str]) -> dict[str, An
 
 
 def event_from(kind: type[Any], record: Mapping[str, Any]) -> Event:
-    """Return the event of class ``kind`` with the fields in a record; ignore other keys."""
+    """Return an event of class ``kind`` from the fields in a record; ignore other keys."""
     types = _types(kind)
     event: Event = kind(**{name: _read(types[name], record[name]) for name in types})
     return event
 
 
 def _types(kind: type[Any]) -> dict[str, Any]:
-    """Return the types of the fields of an event class, by field name."""
+    """Return a mapping from the field names of an event class to their types."""
     hints = get_type_hints(kind)
     return {field.name: hints[field.name] for field in fields(kind)}
 

@@ -1,7 +1,8 @@
-"""Events: descriptions of releases as plain values.
+"""Events: the privacy guarantees of single releases, as plain values.
 
-`composition` computes the joint cost of events. Every event has an equivalent for a group
-of rows. Files store the fields of an event and nothing else.
+An event states what is known about the privacy loss of a release, such as its epsilon. The
+module `composition` computes the joint cost of several events. The method ``for_group``
+returns the event for a group of rows. Files store only the fields of an event.
 """
 
 import math
@@ -20,18 +21,18 @@ from confide.privacy.rounding import round_down, round_up
 Sampling: TypeAlias = Literal["poisson", "without-replacement"]
 SAMPLINGS: tuple[Sampling, ...] = get_args(Sampling)
 EVENTS: Registry[type[Any]] = Registry("event")
-"""The event classes, by their names in model files."""
+"""Registry of the event classes, by their names in model files."""
 
 
 @EVENTS.register("pure")
 @dataclass(frozen=True, slots=True)
 class PureEvent:
-    """A release whose likelihood ratios are at most exp(epsilon).
+    """A release that is epsilon-DP: its likelihood ratios are at most exp(epsilon).
 
     Parameters
     ----------
     epsilon : Fraction
-        The exact privacy loss of one row.
+        The largest privacy loss of one row, as an exact fraction.
 
     Examples
     --------
@@ -46,7 +47,7 @@ class PureEvent:
     epsilon: Fraction
 
     def for_group(self, rows: int) -> "PureEvent":
-        """Return the event for a group of rows, whose log-likelihood ratios add up.
+        """Return the event for a group of rows: epsilon times the number of rows.
 
         Parameters
         ----------
@@ -64,13 +65,17 @@ class PureEvent:
 @EVENTS.register("gaussian")
 @dataclass(frozen=True, slots=True)
 class GaussianEvent:
-    """A release no easier to attack than a shift of a standard normal by mu (mu-GDP).
+    """A release that satisfies Gaussian differential privacy (mu-GDP).
+
+    Telling two neighbouring tables apart by such a release is at least as hard as telling
+    N(0, 1) from N(mu, 1).
 
     Parameters
     ----------
     mu : float
-        The largest change between neighbouring tables, in standard deviations of the noise.
-        Shifts of several events compose to the square root of the sum of their squares.
+        The shift: the largest change between neighbouring tables, in units of the standard
+        deviation of the noise. The joint shift of several events is the square root of the
+        sum of their squared shifts.
 
     Examples
     --------
@@ -86,7 +91,7 @@ class GaussianEvent:
     mu: float
 
     def for_group(self, rows: int) -> "GaussianEvent":
-        """Return the event for a group of rows, whose shifts add up.
+        """Return the event for a group of rows: mu times the number of rows.
 
         See Dong, Roth and Su (2022), theorem 2.14.
 
@@ -106,19 +111,19 @@ class GaussianEvent:
 @EVENTS.register("approx")
 @dataclass(frozen=True, slots=True)
 class ApproxEvent:
-    """A release of which only one pair (epsilon, delta) is known.
+    """A release for which only one pair (epsilon, delta) is known.
 
     Parameters
     ----------
     epsilon : Fraction
-        The exact privacy loss.
+        The exact value of epsilon.
     delta : Fraction
-        The exact probability with which the loss may be larger.
+        The exact value of delta.
 
     Examples
     --------
-    So little is known of such events that they compose worse than Gaussian ones. Here,
-    epsilon and delta simply add up:
+    Such events compose less well than Gaussian events, because less is known about them.
+    Here, epsilon and delta simply add up:
 
     >>> from fractions import Fraction
     >>> from confide.accounting import ApproxEvent, compose
@@ -170,7 +175,7 @@ class ZcdpEvent:
     rho: Fraction
 
     def for_group(self, rows: int) -> "ZcdpEvent":
-        """Return the event for a group of rows; rho grows with the square of its size.
+        """Return the event for a group of rows: rho times the square of their number.
 
         Parameters
         ----------
@@ -188,23 +193,24 @@ class ZcdpEvent:
 @EVENTS.register("subsampled-gaussian")
 @dataclass(frozen=True, slots=True)
 class SubsampledGaussianEvent:
-    """Noisy sums over random batches, with a fresh batch and fresh noise in every step.
+    """Noisy sums over random batches; each step draws a new batch and new Gaussian noise.
 
     Parameters
     ----------
     multiplier : float
-        The standard deviation of the noise on a batch's sum, divided by the largest change
-        of that sum due to one record. For vectors of length at most C, this change is C for
-        "poisson" and 2C for "without-replacement". Larger values mean more noise and more
-        privacy.
+        The standard deviation of the noise on the sum over a batch, divided by the largest
+        change of this sum due to one record. For vectors of norm at most C, the change is C
+        for "poisson" and 2C for "without-replacement". Larger multipliers mean more noise
+        and more privacy.
     rate : Fraction
         The fraction of the rows in a batch, in (0, 1]; at 1 every step uses all rows.
     steps : int
         The number of noisy sums, at least 1.
     sampling : {'poisson', 'without-replacement'}
-        Either every record joins a batch with probability ``rate`` (proved under
-        add-remove), or a batch has exactly ``rate`` times the number of rows (proved under
-        replace-one).
+        With "poisson", every record is included in a batch with probability ``rate``, and
+        the guarantee is proved under add-remove. With "without-replacement", a batch has
+        exactly ``rate`` times the number of rows, and the guarantee is proved under
+        replace-one.
 
     Raises
     ------
@@ -245,8 +251,8 @@ class SubsampledGaussianEvent:
     def for_group(self, rows: int) -> "SubsampledGaussianEvent":
         """Return the event for a group of rows.
 
-        A batch contains at least one of k rows with at most k times the probability of one
-        row, and k rows change its sum by at most k times as much
+        The probability that a batch contains any of k rows is at most k times that for one
+        row, and k rows change the sum over a batch by at most k times as much as one row
         (docs/proofs/noisy-gradients.md#subsampled-gaussian).
 
         Parameters
@@ -265,7 +271,7 @@ class SubsampledGaussianEvent:
 
     @property
     def full(self) -> GaussianEvent | None:
-        """The Gaussian event equivalent to all steps together; None for random batches."""
+        """The Gaussian event equivalent to all steps; None if the rate is below 1."""
         if self.rate < 1:
             return None
         return GaussianEvent(round_up(math.sqrt(self.steps) / self.multiplier))
@@ -278,10 +284,10 @@ KnownEvent: TypeAlias = (
 
 
 class BoundedEvent(Protocol):
-    """An event of another package: a frozen dataclass, registered in `EVENTS`.
+    """Protocol for event classes of other packages.
 
-    Its fields are fractions, floats and integers. Its property ``bound`` is a built-in
-    event that is no harder to attack, and composition uses that event in its place.
+    Such a class is a frozen dataclass that is registered in `EVENTS`, with fractions,
+    floats and integers as fields. Composition replaces the event by its ``bound``.
 
     Examples
     --------
@@ -328,12 +334,12 @@ Event: TypeAlias = KnownEvent | BoundedEvent
 
 
 def known_event(event: Event) -> KnownEvent:
-    """Return the built-in event that bounds an event."""
+    """Return a built-in event unchanged, and for any other event its built-in bound."""
     return event if isinstance(event, KnownEvent) else event.bound
 
 
 def event_of(budget: Budget) -> KnownEvent:
-    """Return the event of a release known only by its budget.
+    """Return the event of a release for which only the budget is known.
 
     Parameters
     ----------
@@ -422,7 +428,7 @@ def has_batches(events: Sequence[Event]) -> bool:
 
 
 def whole_shift(events: Sequence[Event]) -> float | None:
-    """Return the one Gaussian shift equivalent to all events, or None if there is none."""
+    """Return the Gaussian shift equivalent to all events, or None if there is none."""
     shifts = []
     for event in map(known_event, events):
         match event:
@@ -434,7 +440,7 @@ def whole_shift(events: Sequence[Event]) -> float | None:
 
 
 def sampling_for(neighbours: Neighbours) -> Sampling:
-    """Return the sampling scheme that is proved for a neighbour relation.
+    """Return the sampling scheme whose guarantee is proved under a neighbour relation.
 
     Parameters
     ----------
@@ -459,22 +465,25 @@ def sampling_for(neighbours: Neighbours) -> Sampling:
 
 
 def check_sampling(event: KnownEvent, neighbours: Neighbours) -> None:
-    """Raise if a sampling scheme is not proved for the neighbour relation."""
+    """Raise if the sampling of an event has no proof under the neighbour relation."""
     if not isinstance(event, SubsampledGaussianEvent) or event.rate == 1:
         return
     proved = sampling_for(neighbours)
     if event.sampling != proved:
         raise InvalidParameter(
-            "events", f"{proved} batches in a charge for {neighbours}", event.sampling
+            "sampling of the events",
+            f"{proved!r} in a charge for {neighbours} neighbours",
+            event.sampling,
         )
 
 
 def larger_events(
     first: Sequence[Event], second: Sequence[Event], budget: Budget
 ) -> tuple[Event, ...]:
-    """Return events that dominate both of two alternatives, each within a budget.
+    """Return events that bound the joint cost of releases from disjoint sets of records.
 
-    Every record takes part in only one of them (docs/proofs/evaluation.md#holdout-exact).
+    ``first`` and ``second`` are the events of the releases from each set, and both are
+    within ``budget`` (docs/proofs/evaluation.md#holdout-exact).
     """
     shifts = whole_shift(first), whole_shift(second)
     if shifts[0] is not None and shifts[1] is not None:

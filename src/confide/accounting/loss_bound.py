@@ -1,7 +1,7 @@
 """Bounds on privacy losses: convex, piecewise-linear functions of one normal variable.
 
-Privacy profiles and moments follow from a bound in closed form. A `LossMixture` holds
-bounds that also depend on the cell of a second variable.
+Privacy profiles and moments follow from a bound in closed form. A `LossMixture` has one
+such bound for every interval of a second random variable.
 """
 
 import math
@@ -21,25 +21,25 @@ from confide.privacy.rounding import (
 
 @dataclass(frozen=True, slots=True)
 class LossBound:
-    r"""A bound on a privacy loss, M(z): piecewise linear in a standard normal z.
+    r"""An upper bound M(z) on a privacy loss, piecewise linear in a standard normal z.
 
-    M is constant left of the first knot, linear between knots, and has a given slope after
-    the last one.
+    M is constant left of the first knot, linear between knots, and has a given slope right
+    of the last knot.
 
     Parameters
     ----------
     knots : array
         Values of z, in increasing order.
     values : array
-        Losses at the knots.
+        Values of M at the knots.
     slope : float
-        The slope after the last knot.
+        The slope right of the last knot.
     folded : bool, default False
-        Use \|z\| in place of z; the first knot is then 0.
+        Use \|z\| in place of z. The first knot is then 0, unless ``folds`` exceeds 2.
     folds : int, default 2
-        If ``folded`` and larger than 2, z is conditioned to exceed the first knot, its
-        (1 − 1/folds) quantile. The largest of ``folds`` standard normal variables, however
-        dependent, is stochastically no larger.
+        If larger than 2 and ``folded``, z is conditioned on exceeding its (1 − 1/folds)
+        quantile, which is the first knot. The maximum of ``folds`` standard normal
+        variables, whatever their dependence, is stochastically no larger than this z.
 
     Examples
     --------
@@ -60,7 +60,7 @@ class LossBound:
 
     @property
     def _sides(self) -> int:
-        """Factor by which normal probabilities of z are multiplied."""
+        """Factor by which folding multiplies tail probabilities of z; 1 without folding."""
         return self.folds if self.folded else 1
 
     def pieces(self) -> tuple[Array, Array, Array, Array]:
@@ -84,9 +84,9 @@ class LossBound:
         return pieces
 
     def delta(self, epsilon: float) -> float:
-        """Return E(1 − e^{ε−M})₊ for any real epsilon, rounded up.
+        """Return delta = E(1 − e^{ε−M})₊ at any real epsilon, rounded up.
 
-        A bound on the rounding error of every difference of two probabilities is added.
+        The result includes a bound on the rounding errors of differences of probabilities.
 
         Parameters
         ----------
@@ -103,7 +103,7 @@ class LossBound:
 
     @property
     def largest(self) -> float:
-        """Bound on the size of the numbers that occur when a piece is evaluated."""
+        """Bound on the absolute values of all numbers in the evaluation of a piece."""
         steepest = max(self.slope, 0.0)
         return float(np.max(np.abs(self.values)) + steepest * np.max(np.abs(self.knots)))
 
@@ -115,7 +115,8 @@ class LossBound:
         powers : array
             The powers k, of any sign.
         error : float, default FUNCTION_ERROR
-            Relative error by which every term is raised, or lowered if negative.
+            Relative amount by which every term is raised to cover rounding errors. A
+            negative amount gives lower bounds.
 
         Returns
         -------
@@ -134,7 +135,7 @@ class LossBound:
         return np.asarray(total)
 
     def renyi(self, orders: Array) -> Array:
-        """Bound the Rényi divergences of several orders.
+        """Return upper bounds on the Rényi divergences of several orders.
 
         Parameters
         ----------
@@ -149,9 +150,10 @@ class LossBound:
         return self.log_moments(orders - 1) / (orders - 1) * (1 + FUNCTION_ERROR)
 
     def chance_above(self, losses: Array) -> Array:
-        """Return P(M > loss), rounded up.
+        """Return upper bounds on the probabilities P(M > loss).
 
-        More precisely, the result bounds P(M > loss + e) for an e of at most `loss_error`.
+        Losses are rounded too: the results bound P(M > loss + e), where e is at most the
+        result of `loss_error`.
 
         Parameters
         ----------
@@ -172,7 +174,7 @@ class LossBound:
         return np.where(losses < self.values[0], 1.0, np.minimum(chance, 1.0))
 
     def loss_error(self, most: float) -> float:
-        """Bound the rounding error of a loss in `chance_above`.
+        """Return a bound on the rounding error e of the losses in `chance_above`.
 
         Parameters
         ----------
@@ -182,7 +184,7 @@ class LossBound:
         Returns
         -------
         float
-            The largest difference between a loss and the value of M at the computed z.
+            An upper bound on e.
         """
         return MARGIN * (most + self.largest)
 
@@ -192,7 +194,7 @@ def piece_deltas(
 ) -> Array:
     """Return the contribution of every linear piece to delta, rounded up.
 
-    ``largest`` bounds the size of the numbers that occur when a piece is evaluated.
+    ``largest`` bounds the absolute values of all numbers in the evaluation of a piece.
     """
     lefts, rights, offsets, slopes = pieces
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -219,7 +221,7 @@ def gaussian_shift(mu: float, *, offset: float = 0.0, folded: bool = False) -> L
     Parameters
     ----------
     mu : float
-        The shift in standard deviations of the noise.
+        The shift, in units of the standard deviation of the noise.
     offset : float, default 0.0
         A constant that is added to the loss.
     folded : bool, default False
@@ -257,7 +259,8 @@ def _last_place(knots: Array, values: Array, losses: Array) -> Array:
 def _log_between(low: Array, high: Array) -> tuple[Array, Array]:
     """Return log(Φ(high) − Φ(low)) without cancellation in either tail.
 
-    The second value is the logarithm of the larger of the two tails that are subtracted.
+    The second array has the logarithms of the larger of the two tail probabilities that are
+    subtracted.
     """
     flip = low > 0
     near = np.where(flip, -low, high)
@@ -270,9 +273,10 @@ def _log_between(low: Array, high: Array) -> tuple[Array, Array]:
 
 @dataclass(frozen=True, slots=True)
 class LossMixture:
-    """Bounds on a loss for the cells of a second variable, with the weight of every cell.
+    """Weighted bounds on a loss, one for every interval of a second random variable.
 
-    The weights need not add up to 1; delta is the weighted sum. Use `of` to construct one.
+    Delta is the weighted sum of the deltas of the bounds. The weights need not add up to 1.
+    Use `of` to construct a mixture from bounds.
 
     Parameters
     ----------
@@ -281,7 +285,7 @@ class LossMixture:
     weights : array
         The weight of each piece.
     largest : array
-        Bound on the size of the numbers that occur when each piece is evaluated.
+        Bound on the absolute values of all numbers in the evaluation of each piece.
 
     Examples
     --------
@@ -306,9 +310,9 @@ class LossMixture:
         Parameters
         ----------
         bounds : sequence of LossBound
-            One bound per cell.
+            One bound per interval of the second variable.
         weights : array
-            The weight of each cell.
+            The weight of each bound.
 
         Returns
         -------
@@ -328,7 +332,7 @@ class LossMixture:
         )
 
     def delta(self, epsilon: float) -> float:
-        """Return the weighted sum of E(1 − e^{ε−M})₊, rounded up.
+        """Return the weighted sum of E(1 − e^{ε−M})₊ over all bounds, rounded up.
 
         Parameters
         ----------

@@ -1,7 +1,7 @@
-"""Rényi divergences and zCDP that follow from bounds on privacy losses.
+"""Rényi divergences and zCDP guarantees that follow from bounds on privacy losses.
 
-This includes the cost of running a mechanism a random number of times and keeping the best
-result (docs/proofs/private-tuning.md, random-stopping).
+The module includes the cost of running a mechanism a random number of times and keeping
+the best result (docs/proofs/private-tuning.md, random-stopping).
 """
 
 import math
@@ -15,19 +15,19 @@ from confide.privacy.rounding import FUNCTION_ERROR, round_up
 
 
 def sharp_renyi(forth: LossBound, back: LossBound, orders: Array) -> Array:
-    """Bound Rényi divergences by the losses in both directions between two tables.
+    """Return bounds on Rényi divergences, given loss bounds in both directions.
 
     This is formula (3) of
-    docs/proofs/objective-perturbation.md#objective-gaussian-add-remove. It uses that losses
-    may be negative, which `LossBound.renyi` ignores. For large orders the result is that of
-    `LossBound.renyi`.
+    docs/proofs/objective-perturbation.md#objective-gaussian-add-remove. Unlike
+    `LossBound.renyi`, it makes use of negative losses. For large orders both bounds are
+    equal.
 
     Parameters
     ----------
     forth : LossBound
-        A bound on the loss from one table to its neighbour.
+        A bound on the privacy loss of one table against its neighbour.
     back : LossBound
-        A bound on the loss in the other direction.
+        A bound on the privacy loss in the other direction.
     orders : array
         Orders above 1.
 
@@ -68,12 +68,12 @@ ORDERS = 1 + np.geomspace(1e-3, 1e5, 500)
 
 
 def zcdp_rho(pairs: tuple[tuple[LossBound, LossBound], ...]) -> float:
-    """Return rho such that the Rényi divergence of every pair is at most rho·α at all α.
+    """Return a rho such that all Rényi divergences of order α are at most rho·α.
 
     Parameters
     ----------
     pairs : tuple of pairs of LossBound
-        Bounds on the loss in both directions, for each pair of distributions.
+        For each pair of distributions, bounds on the loss in both directions.
 
     Returns
     -------
@@ -95,21 +95,22 @@ def zcdp_rho(pairs: tuple[tuple[LossBound, LossBound], ...]) -> float:
 
 
 def rho_of_curve(divergences: Array, bound: LossBound) -> float:
-    """Return sup D_α/α over all orders, rounded up, from divergences at `ORDERS`.
+    """Return an upper bound on D_α/α over all orders, from divergences at `ORDERS`.
 
-    (α − 1)D_α and 1/(α(α − 1)) are convex in α. So between two orders D_α/α exceeds the
-    larger of its values at the ends by a factor of at most 1 + (t + 1/t − 2)/4, where t is
-    the ratio of α(α − 1) at the ends. D_α does not decrease with α, so D_α at any order
-    bounds D_α/α at all smaller orders, and only larger ones need be examined. The order
-    that gives the least bound is used. Beyond the last order a closed form is used.
+    (α − 1)D_α and 1/(α(α − 1)) are convex in α. So between two orders of the grid,
+    D_α/α exceeds the larger of its values at these two by a factor of at most
+    1 + (t + 1/t − 2)/4, where t is the ratio of their values of α(α − 1). D_α does not
+    decrease with α, so its value at any split order bounds D_α/α below the split. Only
+    orders above the split remain to be checked, and the split with the smallest bound is
+    used. Beyond the last order of the grid a closed form is used.
 
     Parameters
     ----------
     divergences : array
         Bounds on D_α at `ORDERS`.
     bound : LossBound
-        The bound on the loss from which the divergences were computed. It is used for
-        orders beyond the last one.
+        The loss bound from which the divergences were computed. It is used for orders
+        beyond the grid.
 
     Returns
     -------
@@ -175,10 +176,11 @@ SMALLEST_RHO = 1e-20
 def best_of_many_renyi(
     orders: Array, rho: float, *, shape: float, gamma: float, mean: float
 ) -> Array:
-    """Bound the Rényi divergences of the best of K runs, each of them rho-zCDP.
+    """Return bounds on Rényi divergences for the best of K runs, each of them rho-zCDP.
 
-    The bound is ρα + (1 + η)·min over β ≥ 1 of [ρ(β − 1) + log(1/γ)/β] + log(E K)/(α − 1).
-    It is proved in docs/proofs/private-tuning.md, random-stopping.
+    The number of runs K is random. The bound is
+    ρα + (1 + η)·min over β ≥ 1 of [ρ(β − 1) + log(1/γ)/β] + log(E K)/(α − 1).
+    The proof is in docs/proofs/private-tuning.md, random-stopping.
 
     Parameters
     ----------

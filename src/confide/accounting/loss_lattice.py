@@ -1,7 +1,7 @@
-"""Privacy losses of the built-in events on a lattice, rounded up.
+"""Privacy-loss distributions of the built-in events on a lattice, rounded up.
 
-docs/proofs/noisy-gradients.md#subsampled-gaussian states which pairs of distributions
-dominate random batches. docs/proofs/rounding.md#lattice covers the arithmetic.
+docs/proofs/noisy-gradients.md#subsampled-gaussian states which pairs of distributions are
+the worst cases for random batches. docs/proofs/rounding.md#lattice covers the arithmetic.
 """
 
 import math
@@ -26,35 +26,45 @@ from confide.accounting.loss_sum import Losses, LossSum, spread_losses
 from confide.privacy.rounding import FUNCTION_ERROR, MARGIN, round_up
 
 FINE, COARSE = 48.0, 6.0
-"""Lattice points per standard deviation of one step's loss."""
+"""Lattice points per standard deviation of the loss of one step.
+
+Root searches start with the coarse lattice.
+"""
 MOST_CELLS = 30_000
-"""Largest number of cells per step; more change epsilon by less than 2e-4, relatively."""
+"""Largest number of lattice intervals for the loss of one step.
+
+More intervals change epsilon by a relative amount of less than 2e-4.
+"""
 MOST_PLACES = 1_000_000
 """Approximate limit on the number of points of any lattice."""
 DEVIATIONS = 40.0
 LOST_PART = 1e-4
-"""The share of delta that may be spent on losses beyond the lattice."""
+"""The share of delta that is set aside for losses beyond the ends of the lattice."""
 LARGEST_LOSS = 700.0
-"""From this loss on, losses are moved to the upper end of their cell."""
+"""Losses of at least this size are rounded up to the next lattice point, not split."""
 LEAST_CHANCE = 1e-300
-"""Probabilities below this are not distinguished."""
+"""Smallest allowed probability of losses beyond the lattice, given the range of doubles."""
 WHOLE_EVENT = 1e-4
-"""Lattice spacing for pure and approximate events: the largest increase of epsilon."""
+"""Lattice spacing for pure and (epsilon, delta) events.
+
+Rounding increases the epsilon of each such event by at most this amount.
+"""
 
 Both: TypeAlias = tuple[Losses, Losses]
-"""Losses in both directions: with the record in the first table, and in the second."""
+"""Loss distributions of outputs from the table with the record, and without it."""
 
 
 def smallest_delta(steps: int) -> float:
-    """Return the delta below which doubles cannot represent the tails of a lattice."""
+    """Return the delta below which doubles cannot represent the tails of the loss."""
     return LEAST_CHANCE * steps / LOST_PART
 
 
 def lattice_step(event: KnownEvent, *, per_deviation: float = FINE) -> float:
     """Return a lattice spacing at which rounding has a negligible cost.
 
-    Gaussian losses are split between the two nearest lattice points, so the spacing is a
-    fraction of their standard deviation. The loss of a pure event is rounded up.
+    The mass of Gaussian losses is split between the two nearest lattice points, so the
+    spacing may be a fraction of their standard deviation. The losses of pure and
+    (epsilon, delta) events are rounded up to a lattice point.
     """
     match event:
         case GaussianEvent(mu):
@@ -74,10 +84,10 @@ def lattice_step(event: KnownEvent, *, per_deviation: float = FINE) -> float:
 def sum_of_events(
     events: Sequence[KnownEvent], delta: float, step: float
 ) -> tuple[LossSum, LossSum]:
-    """Return the total loss of all events, in both directions between the tables.
+    """Return the distributions of the total loss of all events, in both directions.
 
     ``delta`` is the value at which epsilon will be evaluated. A small share of it covers
-    losses beyond the lattice.
+    losses beyond the ends of the lattice.
     """
     there, gone = [], []
     for event in events:
@@ -92,14 +102,14 @@ def sum_of_events(
 def losses_epsilon(
     events: Sequence[KnownEvent], delta: float, *, per_deviation: float = FINE
 ) -> float:
-    """Return epsilon at delta for all events together, rounded up."""
+    """Return the joint epsilon of all events at a given delta, rounded up."""
     step = min(lattice_step(event, per_deviation=per_deviation) for event in events)
     step = max(step, *(_span(event) / MOST_PLACES for event in events))
     return max(one.epsilon(delta) for one in sum_of_events(events, delta, step))
 
 
 def _span(event: KnownEvent) -> float:
-    """Return the approximate range of the losses of an event."""
+    """Return the approximate width of the range of losses in one step of an event."""
     match event:
         case GaussianEvent(mu):
             return mu * (mu + 2 * DEVIATIONS)
@@ -132,7 +142,7 @@ def _losses_of(event: KnownEvent, lost: float, step: float) -> Both:
 
 
 def _randomised_response(epsilon: Fraction, delta: Fraction, step: float) -> Losses:
-    """Return the loss of the worst pair of distributions with (epsilon, delta)-DP."""
+    """Return the loss distribution of the worst pair with (epsilon, delta)-DP."""
     cells = float(epsilon) / step
     top, bottom = math.ceil(cells * (1 - MARGIN)), -math.floor(cells * (1 + MARGIN))
     rest = round_up(1 - delta)
@@ -143,7 +153,11 @@ def _randomised_response(epsilon: Fraction, delta: Fraction, step: float) -> Los
 
 
 def _sampled(mu: float, rate: float, lost: float, step: float) -> Both:
-    """Return losses of (1 − rate)·N(0, 1) + rate·N(mu, 1) against N(0, 1), and back."""
+    """Return the loss distributions of Poisson batches, in both directions.
+
+    The first is that of the mixture (1 − rate)·N(0, 1) + rate·N(mu, 1) against N(0, 1),
+    the second that of N(0, 1) against the mixture.
+    """
     far = -float(ndtri(lost))
     cells = _Cells.of(mu, rate, step, (-far, mu + far))
     cuts, share, excess = cells.cuts, cells.rounding, cells.excess
@@ -160,7 +174,7 @@ def _sampled(mu: float, rate: float, lost: float, step: float) -> Both:
 
 
 def _symmetric(mu: float, rate: float, lost: float, step: float) -> Losses:
-    """Return losses of the pair that dominates sampling without replacement."""
+    """Return the loss distribution of the worst pair for sampling without replacement."""
     far = -float(ndtri(lost))
     cells = _Cells.of(mu, rate, step, (mu / 2, mu + far))
     plain = ndtr(-cells.cuts)
@@ -177,10 +191,11 @@ def _symmetric(mu: float, rate: float, lost: float, step: float) -> Losses:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Cells:
-    """Lattice of losses log(1 − q + q·e^{μz−μ²/2}) on an interval of z, with their cuts.
+    """Lattice of losses log(1 − q + q·e^{μz−μ²/2}) for z in an interval.
 
-    The cut of a lattice point is the z at which the loss reaches it. Every loss is above
-    log(1 − q), so the cut of a point that is not above this value is −∞.
+    ``cuts`` has the z at which the loss reaches each lattice point. Every loss exceeds
+    log(1 − q), so the cut of a lattice point at or below this value is −∞. A cell is the
+    interval between two consecutive cuts.
     """
 
     mu: float
@@ -206,12 +221,12 @@ class _Cells:
 
     @property
     def rounding(self) -> Array:
-        """The relative error of the tail probabilities at the cuts."""
+        """Bounds on the relative errors of the normal tail probabilities at the cuts."""
         return FUNCTION_ERROR * (2 + 2 * self._size**2 + 2 * self.mu**2)
 
     @property
     def excess(self) -> float:
-        """Bound on the distance between the loss at a cut and its lattice point."""
+        """Bound on the difference between the loss at a cut and its lattice point."""
         found = 2 + 2 * self.mu * self._size + 2 * self.mu**2
         if self.rate < 1:
             found *= np.abs(np.expm1(-self.losses)) + self.rate * np.exp(-self.losses)
@@ -219,11 +234,12 @@ class _Cells:
 
     @property
     def gains(self) -> tuple[Array, Array]:
-        """Mass moved to the upper end of every cell, times 1 − e^{−step}, both directions.
+        """Mass to move to the upper end of each cell, times 1 − e^{−step}.
 
-        It is computed from P − e^{loss}·Q, where P and Q are the two probabilities of the
-        cell. The component that both distributions share cancels analytically, so only
-        terms of order q remain.
+        There is one array per direction. Its entries are P − e^{loss}·Q plus error bounds,
+        where P and Q are the probabilities of the cell under the two distributions and the
+        loss is that at its lower end. The component that both distributions share cancels
+        analytically, so only terms of order q remain.
         """
         rate, excess, share = self.rate, self.excess, self.rounding
         plain, plain_wrong = _between(self.cuts, share)

@@ -20,7 +20,7 @@ REACH_DEVIATIONS = 9.0
 LARGEST_EXPONENT = 700.0
 HALVINGS = 50
 NEARBY = 1e-12
-"""Relative distance on either side of an approximate root at which it is checked."""
+"""An approximate root is checked at this relative distance on both sides of it."""
 
 
 def gaussian_left(
@@ -28,8 +28,8 @@ def gaussian_left(
 ) -> float:
     """Return the largest Gaussian shift that a budget allows after an earlier release.
 
-    The earlier release is given by its privacy profile, which is a decreasing, convex
-    function of e^ε. So its chords are upper bounds, and the search relies on nothing else
+    The earlier release is given by its privacy profile. The only property used is that a
+    profile is a decreasing, convex function of e^ε, so its chords are upper bounds
     (docs/proofs/private-intervals.md#interval-release).
 
     Parameters
@@ -41,7 +41,7 @@ def gaussian_left(
     delta : float
         The delta of both releases together.
     most : float
-        The largest shift of interest, above 0.
+        The largest shift to consider, above 0.
 
     Returns
     -------
@@ -88,7 +88,7 @@ def grown_delta(delta: float, epsilon: float) -> float:
     Returns
     -------
     float
-        A bound on the probability under a neighbouring table.
+        The product, or 1.
 
     Examples
     --------
@@ -100,12 +100,12 @@ def grown_delta(delta: float, epsilon: float) -> float:
 
 
 def pure_left(epsilon: float, delta: float, mu: float) -> float:
-    """Return the largest pure epsilon that a budget allows after a Gaussian shift.
+    """Return the largest pure epsilon that a budget allows after a Gaussian release.
 
-    Of all pairs of distributions with likelihood ratios up to exp(e), randomised response
-    is the worst. So its delta together with a shift μ is at most
-    pΨ(ε − e, μ) + (1 − p)Ψ(ε + e, μ), where p = 1/(1 + exp(−e)) and Ψ(ε, μ) is the delta of
-    the shift alone.
+    Of all pairs of distributions with likelihood ratios up to exp(e), that of randomised
+    response is the worst. So the joint delta of a pure release with epsilon e and a
+    Gaussian release with shift μ is at most pΨ(ε − e, μ) + (1 − p)Ψ(ε + e, μ), where
+    p = 1/(1 + exp(−e)) and Ψ(ε, μ) is the delta of the Gaussian release alone.
 
     Parameters
     ----------
@@ -114,17 +114,17 @@ def pure_left(epsilon: float, delta: float, mu: float) -> float:
     delta : float
         The delta of both releases together.
     mu : float
-        The Gaussian shift.
+        The shift of the Gaussian release.
 
     Returns
     -------
     float
-        A pure epsilon; 0 if the shift uses up the budget.
+        The epsilon; 0 if the Gaussian release uses up the budget.
 
     Examples
     --------
-    After a shift that costs an epsilon of 1.06 by itself, almost all the rest of a budget
-    of 2 remains:
+    A Gaussian release that costs an epsilon of 1.06 leaves almost all the rest of a budget
+    of 2:
 
     >>> from confide.accounting import pure_left
     >>> round(pure_left(2.0, 1e-6, 0.25), 2)
@@ -173,7 +173,10 @@ def _pure_left_in_doubles(epsilon: float, delta: float, mu: float) -> float:
 
 
 def _total(grid: Array, heights: Array, epsilon: float, mu: float) -> float:
-    """Return a bound on delta of both releases together, rounded up."""
+    """Return an upper bound on the joint delta of the earlier release and a shift mu.
+
+    ``heights`` has the privacy profile of the earlier release at the epsilons in ``grid``.
+    """
     below, error = _chances(grid, epsilon, mu, mu / 2)
     below, error = np.append(below, 1.0), np.append(error, 2 * FUNCTION_ERROR)
     total = below[0] + error[0] + (np.diff(below) + error[1:]) @ heights
@@ -181,12 +184,12 @@ def _total(grid: Array, heights: Array, epsilon: float, mu: float) -> float:
 
 
 def _below_steps(grid: Array, heights: Array, epsilon: float, mu: float) -> float:
-    """Return how far a bound by chords in e^s is below a bound by steps, rounded down.
+    """Return the gain of bounding the profile by chords instead of steps, rounded down.
 
-    On a cell [a, b] the chord at s is the left height minus a share λ of the decrease to
-    the right height, with λ = (e^s − e^a)/(e^b − e^a). The mean of λ over the cell has a
-    closed form, because weighting the losses of a shift by their likelihood ratio gives the
-    losses of the opposite shift.
+    On a grid interval [a, b], the chord at s is the left height minus a share λ of the
+    decrease to the right height, with λ = (e^s − e^a)/(e^b − e^a). The mean of λ over the
+    losses of the Gaussian shift has a closed form, because weighting these losses by their
+    likelihood ratio gives the losses of the opposite shift.
     """
     plain, plain_error = _chances(grid, epsilon, mu, mu / 2)
     tilted, tilted_error = _chances(grid, epsilon, mu, -mu / 2)
@@ -205,7 +208,10 @@ def _below_steps(grid: Array, heights: Array, epsilon: float, mu: float) -> floa
 
 
 def _chances(grid: Array, epsilon: float, mu: float, middle: float) -> tuple[Array, Array]:
-    """Return probabilities that ε minus a normal loss is below grid points, with errors."""
+    """Return P(ε − ℓ <= s) for every grid point s, and bounds on the errors.
+
+    The loss ℓ is normal with mean ``middle``·mu and standard deviation mu.
+    """
     places = (grid - epsilon) / mu + middle
     found = ndtr(places)
     return found, FUNCTION_ERROR * (2 + places**2 + epsilon / mu) * found

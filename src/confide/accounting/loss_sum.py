@@ -1,8 +1,8 @@
-"""Sums of independent privacy losses on a lattice, with the error of their convolution.
+"""Distributions of sums of independent privacy losses, by convolution on a lattice.
 
-Masses are tilted exponentially before the Fourier transform, so that rounding errors are
-small relative to delta, however small delta is. A bound on these errors is added to every
-mass; docs/proofs/rounding.md#loss-sums derives it.
+Probabilities are tilted exponentially before the Fourier transform, so that rounding errors
+are small relative to delta, however small delta is. A bound on these errors is added to
+every probability. The bound is derived in docs/proofs/rounding.md#loss-sums.
 """
 
 import math
@@ -24,17 +24,19 @@ PRODUCT_ERROR = 4 * UNIT
 """Bound on the relative error of a product of complex numbers."""
 LEAST = 2.0**-1022
 LARGEST_LOG = 750.0
-"""Bound on the absolute logarithm of a mass."""
+"""Bound on the absolute value of the logarithm of a probability."""
 NEGLIGIBLE = 50.0
-"""Minus the logarithm of the tilted probability that may lie outside a window."""
+"""Negative logarithm of the tilted probability that may lie outside a window."""
 
 
 @dataclass(frozen=True, eq=False)
 class Losses:
-    """A privacy loss with masses at ``first``·step, (``first`` + 1)·step and so on.
+    """Distribution of a privacy loss on a lattice.
 
-    ``infinite`` is the mass of infinite losses, which includes all losses beyond the last
-    lattice point. ``excess`` bounds the amount by which a loss exceeds its lattice point.
+    ``masses`` has the probabilities of the losses ``first``·step, (``first`` + 1)·step and
+    so on. ``infinite`` is the probability of an infinite loss, including all losses beyond
+    the last lattice point. ``excess`` bounds the amount by which a true loss exceeds its
+    lattice point.
     """
 
     step: float
@@ -55,7 +57,7 @@ class Losses:
             return np.log(self.masses)
 
     def log_moment(self, power: float) -> float:
-        """Return log Σ mass·e^{power·loss}, computed in doubles."""
+        """Return log E e^{power·loss} over finite losses, computed in doubles."""
         logs = self.logs + (power * self.step) * self.places
         most = float(logs.max())
         return most + math.log(float(np.exp(logs - most).sum()))
@@ -64,13 +66,13 @@ class Losses:
 def spread_losses(
     step: float, first: int, above: Array, *, gains: Array, wrong: Array, excess: float
 ) -> Losses:
-    """Return losses on a lattice whose delta is at least that of the original losses.
+    """Return a lattice distribution whose delta is at least that of the original losses.
 
-    ``above[k]`` is the probability of a loss above lattice index ``first`` + k, with an
-    error of at most ``wrong[k]``. Losses are known to within ``excess``. Mass between two
-    lattice points is split between them in such a way that the probability of the cell is
-    unchanged under either distribution. ``gains`` is the mass that moves to the upper end
-    of every cell, times 1 − e^{−step}, rounded up.
+    ``above[k]`` is the probability of a loss above lattice point ``first`` + k, with an
+    error of at most ``wrong[k]``. The losses at lattice points are known to within
+    ``excess``. The mass between two lattice points is split between them such that the
+    probability of the interval is unchanged under both distributions. ``gains`` has the
+    mass that moves to the upper end of each interval, times 1 − e^{−step}, rounded up.
     """
     inside = np.maximum(above[:-1] - above[1:], 0.0) + wrong[:-1] + wrong[1:]
     raised = gains * (1 + FUNCTION_ERROR) / -math.expm1(-step)
@@ -85,7 +87,10 @@ def spread_losses(
 
 @dataclass(frozen=True, eq=False)
 class LossSum:
-    """A sum of independent losses on one lattice, with several copies of each."""
+    """A sum of independent losses on one lattice.
+
+    ``parts`` has the distinct loss distributions and the number of copies of each.
+    """
 
     parts: tuple[tuple[Losses, int], ...]
 
@@ -101,16 +106,19 @@ class LossSum:
 
     @cached_property
     def excess(self) -> float:
-        """Bound on the amount by which a sum exceeds its lattice point."""
+        """Bound on the amount by which the true sum exceeds its lattice point."""
         return round_up(math.fsum(times * one.excess for one, times in self.parts))
 
     def delta(self, epsilon: float) -> float:
-        """Return E(1 − e^{ε−loss})₊, rounded up."""
+        """Return delta = E(1 − e^{ε−loss})₊ of the total loss, rounded up."""
         tilt = self._best(lambda power, log: log - power * epsilon)
         return min(1.0, _Tilted.of(self, tilt).delta(epsilon))
 
     def epsilon(self, delta: float) -> float:
-        """Return the smallest nonnegative epsilon at a given delta, rounded up."""
+        """Return the smallest nonnegative epsilon at a given delta, rounded up.
+
+        The result is infinite if the probability of infinite losses is at least delta.
+        """
         if self.infinite >= delta:
             return math.inf
         goal = math.log(delta)
@@ -126,13 +134,14 @@ class LossSum:
         return _first_within(tilted.delta, delta, high)
 
     def log_moment(self, power: float) -> float:
-        """Return log E e^{power·loss} of finite losses, computed in doubles."""
+        """Return log E e^{power·sum} over finite sums, computed in doubles."""
         return math.fsum(times * one.log_moment(power) for one, times in self.parts)
 
     def _best(self, cost: Callable[[float, float], float]) -> float:
-        """Return the power with the best bound on delta; every power gives a valid one.
+        """Return the tilting power p that minimises ``cost``; every p gives a valid bound.
 
-        The bound is (1 − e^{ε−loss})₊ ≤ e^{p·(loss−ε)}·(1 + p)⁻¹·(p/(1 + p))^p for power p.
+        The arguments of ``cost`` are p and log c, where c·e^{−pε} is the bound on delta
+        that follows from (1 − e^{ε−loss})₊ ≤ e^{p·(loss−ε)}·(1 + p)⁻¹·(p/(1 + p))^p.
         """
         deviation = math.sqrt(sum(n * _variance(one) for one, n in self.parts))
         unit = 1 / max(deviation, self.step)
@@ -167,9 +176,10 @@ def _variance(losses: Losses) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Tilted:
-    """Logarithms of upper bounds on the masses of a sum, computed with tilting.
+    """Upper bounds on the probabilities of a sum of losses, computed with tilting.
 
-    ``beyond`` bounds the probability above the window that the masses cover.
+    ``values`` has the losses of a window of the lattice, and ``logs`` the logarithms of the
+    bounds. ``beyond`` bounds the probability of losses above the window.
     """
 
     values: Array
@@ -212,7 +222,7 @@ class _Tilted:
         return cls(values[kept], logs[kept], window.beyond + total.infinite, total.excess)
 
     def delta(self, epsilon: float) -> float:
-        """Return the total contribution of the masses above epsilon, rounded up."""
+        """Return an upper bound on delta at epsilon."""
         reach = epsilon - self.excess
         over = self.values * (1 + FUNCTION_ERROR) - reach
         kept = over > 0
@@ -223,7 +233,10 @@ class _Tilted:
 
 @dataclass(frozen=True, slots=True)
 class _Window:
-    """Range of 2^k lattice indices with almost all of the tilted mass of a sum."""
+    """Window of 2^k lattice points with almost all of the tilted probability of a sum.
+
+    ``beyond`` bounds the probability of a finite sum above the window.
+    """
 
     first: int
     count: int
@@ -253,7 +266,7 @@ class _Window:
 
 
 def _chance_above(total: LossSum, end: float, powers: Sequence[float]) -> float:
-    """Bound the probability of a finite sum above ``end`` by Chernoff bounds."""
+    """Return a Chernoff bound on the probability of a finite sum above ``end``."""
     bounds = []
     for power in powers:
         log = total.log_moment(power)
@@ -266,7 +279,7 @@ def _chance_above(total: LossSum, end: float, powers: Sequence[float]) -> float:
 
 
 def _power(values: AnyArray, times: int) -> AnyArray:
-    """Compute an integer power by multiplications only, whose rounding error is known."""
+    """Compute an integer power by products only, so that its rounding error is known."""
     found, square = None, values
     while times:
         if times & 1:

@@ -2,7 +2,7 @@
 
 Every step adds normal noise to a sum of vectors over all rows (rate 1) or over a random
 batch. ``multiplier`` is the standard deviation of the noise, divided by the sensitivity of
-the sum to one record. For vectors clipped to length C, the sensitivity is C under
+the sum to one record. For vectors clipped to norm C, the sensitivity is C under
 add-remove and 2C under replace-one. The theorems are in
 docs/proofs/noisy-gradients.md#subsampled-gaussian.
 """
@@ -44,7 +44,7 @@ Method: TypeAlias = Literal["best", "gaussian", "pld", "renyi", "renyi-general"]
 METHODS: tuple[Method, ...] = get_args(Method)
 PROOF = "noisy-gradients.md#subsampled-gaussian"
 RELATIVE_TOLERANCE = 1e-4
-"""Relative distance of a calibrated multiplier from the smallest that its method allows."""
+"""Relative tolerance of calibrated multipliers above the smallest valid one."""
 LARGEST_LOG = math.log(1e9)
 GENERAL_ORDERS = np.unique(np.round(np.geomspace(2, 2048, 160)))
 
@@ -69,8 +69,8 @@ def multiplier_for(
     rate : number in (0, 1], default 1
         The probability that a record is in a batch: 1 for sums over all rows.
     sampling : {'poisson', 'without-replacement'} or None, default None
-        How batches are drawn. None chooses the scheme that is proved for the neighbour
-        relation.
+        How batches are drawn. None chooses the scheme whose guarantee is proved under the
+        neighbour relation.
     neighbours : Neighbours or str
         The neighbour relation. Random batches are Poisson batches under "add-remove" and
         batches of fixed size under "replace-one".
@@ -80,12 +80,12 @@ def multiplier_for(
     Returns
     -------
     float
-        The standard deviation of the noise, in sensitivities of one sum.
+        The standard deviation of the noise, in units of the sensitivity of one sum.
 
     Raises
     ------
     InvalidParameter
-        If the budget is pure, or sampling and neighbours do not match.
+        If the budget is pure, or if the sampling does not suit the neighbour relation.
     MixedBudgets
         If a zCDP budget is given for random batches, which do not reduce rho.
 
@@ -140,22 +140,22 @@ def epsilon_for(
     Parameters
     ----------
     multiplier : float
-        The standard deviation of the noise, in sensitivities of one sum. More noise means a
-        smaller epsilon.
+        The standard deviation of the noise, in units of the sensitivity of one sum. More
+        noise means a smaller epsilon.
     steps : int
         The number of noisy sums.
     delta : number in (0, 1)
-        The delta to report.
+        The delta of the guarantee.
     rate : number in (0, 1], default 1
         The probability that a record is in a batch: 1 for sums over all rows.
     sampling : {'poisson', 'without-replacement'}, default 'poisson'
         How batches are drawn.
     method : {'best', 'gaussian', 'pld', 'renyi', 'renyi-general'}, default 'best'
-        'gaussian' is exact if every step uses all rows, and otherwise makes no use of the
-        sampling. 'pld' uses privacy-loss distributions. 'renyi' uses tight Rényi
-        divergences at the best order. 'renyi-general' uses a bound for any mechanism under
-        sampling without replacement, with the conversion that was published with it.
-        'best' gives the smallest epsilon of these.
+        'gaussian' is exact if every step uses all rows, and otherwise ignores that batches
+        are random. 'pld' uses privacy-loss distributions. 'renyi' uses tight Rényi
+        divergences at the best order. 'renyi-general' uses a bound that holds for any
+        mechanism under sampling without replacement, with the conversion to
+        (epsilon, delta) from the same paper. 'best' gives the smallest epsilon of these.
 
     Returns
     -------
@@ -210,7 +210,7 @@ def _epsilon(
 
 
 def _resolved(method: Method, event: SubsampledGaussianEvent, delta: float) -> Method:
-    """Return the method to use, or raise if the requested one does not apply."""
+    """Return the accounting method to use; raise if the requested one does not apply."""
     trusted = delta >= smallest_delta(event.steps)
     if method == "best":
         if event.rate == 1:
@@ -261,7 +261,7 @@ def _calibrated(
 def _root(
     excess: Callable[[float], float], guess: float, stride: float, near: float
 ) -> float:
-    """Return a point near the root of a decreasing function at which it is at most 0.
+    """Return a point near the root of a decreasing function, where its value is <= 0.
 
     ``near`` is the tolerance, and ``stride`` the first step of the search from ``guess``.
     """

@@ -1,8 +1,8 @@
-"""Privacy loss of shifted spherical Laplace noise: its distribution, and delta.
+"""Distribution of the privacy loss of shifted spherical Laplace noise, and its delta.
 
-For noise b and a shift v, both in units of the noise scale, the loss is ‖b + v‖ − ‖b‖. In
-elliptic coordinates with foci 0 and −v, the other coordinate is ‖b + v‖ + ‖b‖, and
-integrating it out gives an explicit density of the loss
+For noise b and a shift v, both in units of the noise scale, the loss is ‖b + v‖ − ‖b‖. This
+is one of the elliptic coordinates of b with foci 0 and −v. Integrating out the other one,
+‖b + v‖ + ‖b‖, gives an explicit density of the loss
 (docs/proofs/output-perturbation.md#spherical-loss).
 """
 
@@ -21,26 +21,29 @@ FEWEST, MOST = 3, 1000
 """Smallest and largest dimension in which these bounds are used."""
 CELLS, KNOTS, STEP = 2048, 257, 1.0002
 SPREAD = 10.0
-"""Number of standard deviations of the loss over which its total mass is integrated."""
+"""Half-width of the range of integration, in standard deviations of the loss."""
 NOTABLY_SHORTER = 0.98
-"""Spherical noise is used only if it is shorter than other noise by this factor.
+"""Spherical noise is used only if it is smaller than other noise by this factor.
 
-For spherical noise only one pair (epsilon, delta) is known, so it composes worse.
+Sizes are standard deviations per coordinate. For spherical noise only one pair
+(epsilon, delta) is known, so it composes less well.
 """
 ERROR = 1e-9
-"""Bound on the relative error of a mass, from logarithms, powers and a Bessel ratio."""
+"""Bound on the relative error of a density, from logarithms, powers and a Bessel ratio."""
 
 
 @dataclass(frozen=True, slots=True)
 class LossLines:
-    """A loss bound that is the maximum of several lines, heights + slopes·η.
+    """A bound on the loss of a release: the maximum of the lines heights + slopes·η.
+
+    η is the privacy loss of the noise alone.
 
     Parameters
     ----------
     heights : array
         Intercepts of the lines.
     slopes : array
-        Slopes of the lines; η is the loss of the noise.
+        Slopes of the lines.
 
     Examples
     --------
@@ -58,12 +61,14 @@ class LossLines:
     slopes: Array
 
     def chords(self, shift: float) -> tuple[Array, Array]:
-        """Return grid points and bounds on them; between points, the chords are bounds.
+        """Return a grid of losses η and the bound at each of them.
+
+        The bound is convex, so linear interpolation between grid points is an upper bound.
 
         Parameters
         ----------
         shift : float
-            The shift in units of the noise scale. No loss of the noise exceeds it.
+            The shift in units of the noise scale, which no loss η exceeds.
 
         Returns
         -------
@@ -81,12 +86,12 @@ def spherical_delta(
     epsilon: float,
     chords: tuple[Array, Array] | None = None,
 ) -> float:
-    """Return a bound on delta for shifted spherical Laplace noise.
+    """Return an upper bound on delta for shifted spherical Laplace noise.
 
-    Delta is E(1 − e^{ε−W})₊. W is the loss itself, or the bound on it that ``chords``
-    gives. The integral over a cell is bounded by values at the ends of cells, since the
-    density is log-concave and W does not decrease
-    (docs/proofs/output-perturbation.md#spherical-loss).
+    Delta is E(1 − e^{ε−W})₊, where W is the loss η of the noise or, if ``chords`` is given,
+    a bound on the loss of the release as a function of η. The integral over a grid interval
+    is bounded by values at the ends of intervals, because the density is log-concave and W
+    does not decrease in η (docs/proofs/output-perturbation.md#spherical-loss).
 
     Parameters
     ----------
@@ -98,7 +103,7 @@ def spherical_delta(
     epsilon : float
         The epsilon at which delta is evaluated.
     chords : tuple of two arrays or None, default None
-        A bound on the loss, as from `LossLines.chords`.
+        A bound on the loss of the release, as returned by `LossLines.chords`.
 
     Returns
     -------
@@ -145,14 +150,14 @@ def spherical_delta(
 
 
 def spherical_cost(dimension: int, epsilon: float, scale: float) -> float:
-    """Return delta at epsilon for spherical noise of a given scale, shifted by 1."""
+    """Return delta at epsilon for spherical noise of a given scale and a shift of 1."""
     return spherical_delta(dimension, round_up(1 / scale), epsilon)
 
 
 def smallest_spherical(
     cost: Callable[[float], float], budget: Approx, dimension: int, deviation: float
 ) -> float | None:
-    """Return a nearly minimal noise scale whose delta is within the budget.
+    """Return a nearly minimal scale of spherical noise at which delta is in the budget.
 
     Parameters
     ----------
@@ -168,12 +173,12 @@ def smallest_spherical(
     Returns
     -------
     float or None
-        The scale of the spherical noise; None if it would not be notably shorter than the
-        other noise.
+        The scale of the spherical noise; None if its standard deviation would not be
+        notably smaller than that of the other noise.
 
     Examples
     --------
-    Above a thousand dimensions Gaussian noise is about as short, so no scale is returned:
+    Above a thousand dimensions Gaussian noise is about as small, so no scale is returned:
 
     >>> from confide import Approx
     >>> from confide.accounting import smallest_spherical
@@ -202,7 +207,10 @@ def _log_density(losses: Array, dimension: int, shift: float, beside: float) -> 
 
 
 def _beside(dimension: int, shift: float) -> float:
-    """Return 2u(p−1)·K_{p/2}(u/2)/K_{p/2−1}(u/2) for dimension p and shift u."""
+    """Return 2u(p−1)·K_{p/2}(u/2)/K_{p/2−1}(u/2) for dimension p and shift u.
+
+    K is the modified Bessel function of the second kind.
+    """
     half = shift / 2
     order, ratio = 0.5, 1.0
     if dimension % 2 == 0:
@@ -214,7 +222,7 @@ def _beside(dimension: int, shift: float) -> float:
 
 
 def _cell_tops(logs: Array, widths: Array) -> Array:
-    """Return upper bounds of a concave function over cells, from its values at the ends."""
+    """Return upper bounds on a concave function over grid intervals, from grid values."""
     rises = np.diff(logs) / widths
     left = np.full(len(widths), np.inf)
     left[1:] = logs[1:-1] + np.maximum(rises[:-1], 0.0) * widths[1:]

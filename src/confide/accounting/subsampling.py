@@ -12,7 +12,7 @@ from confide.accounting.events import Sampling
 from confide.privacy.rounding import FUNCTION_ERROR
 
 REACH_DEVIATIONS = 13.0
-"""How far the integrals extend beyond the tilted mean, in standard deviations."""
+"""Standard deviations beyond the tilted mean at which the integrals end."""
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(16)
 RELATIVE_SLACK = 1e-10
 """Relative amount added to every integral, in addition to the rounding of its terms."""
@@ -27,7 +27,7 @@ def sampled_renyi(order: float, multiplier: float, rate: float, how: Sampling) -
     order : float
         Any real order above 1.
     multiplier : float
-        The standard deviation of the noise, in sensitivities.
+        The standard deviation of the noise, in units of the sensitivity of the sum.
     rate : float
         The fraction of the rows in a batch; at 1 all rows are used.
     how : {'poisson', 'without-replacement'}
@@ -65,17 +65,18 @@ def sampled_renyi(order: float, multiplier: float, rate: float, how: Sampling) -
 
 
 def general_renyi(orders: Array, multiplier: float, rate: float) -> Array:
-    """Bound Rényi divergences by the general lemma for sampling without replacement.
+    """Return bounds on Rényi divergences from a lemma on sampling without replacement.
 
-    This is Lemma 2 (equation 7) of the paper on Rényi ADMM that docs/studies.md lists, with
-    ε(j) = j/(2·multiplier²), the divergence of a Gaussian mechanism.
+    The lemma holds for any mechanism. It is Lemma 2 (equation 7) of the paper on Rényi ADMM
+    that docs/studies.md lists. Its ε(j) is set to j/(2·multiplier²), the divergence of a
+    Gaussian mechanism.
 
     Parameters
     ----------
     orders : array
         Integer orders of at least 2.
     multiplier : float
-        The standard deviation of the noise, in sensitivities.
+        The standard deviation of the noise, in units of the sensitivity of the sum.
     rate : float
         The fraction of the rows in a batch.
 
@@ -86,7 +87,7 @@ def general_renyi(orders: Array, multiplier: float, rate: float) -> Array:
 
     Examples
     --------
-    The general bound is looser than the bound for Gaussian noise:
+    This general bound is looser than the bound for Gaussian noise:
 
     >>> import numpy as np
     >>> from confide.accounting import general_renyi, sampled_renyi
@@ -111,7 +112,8 @@ def best_order_epsilon(divergence: Callable[[float], float], delta: float) -> fl
     """Return the smallest epsilon over all orders, converted as in Canonne et al. (2020).
 
     (α − 1)D_α is convex in α, and so is the numerator of the conversion. So epsilon has a
-    single minimum. Every order gives a valid epsilon, so an imperfect search is sound.
+    single minimum in α. Every order gives a valid epsilon, so the result is valid even if
+    the search misses the minimum.
     """
 
     def at(log_excess: float) -> float:
@@ -128,7 +130,7 @@ def best_order_epsilon(divergence: Callable[[float], float], delta: float) -> fl
 
 
 def best_epsilon(orders: Array, divergences: Array, delta: float) -> float:
-    """Return the smallest epsilon that divergences of several orders imply, rounded up."""
+    """Return the smallest epsilon implied by divergences of several orders, rounded up."""
     part, small = np.log1p(-1 / orders), math.log(delta)
     found = divergences + part - (small + np.log(orders)) / (orders - 1)
     size = divergences - part + (1 - small + np.log(orders)) / (orders - 1)
@@ -136,7 +138,7 @@ def best_epsilon(orders: Array, divergences: Array, delta: float) -> float:
 
 
 def _panels(start: float, end: float, mu: float) -> tuple[Array, Array]:
-    """Return Gauss-Legendre points and weights on panels of at most 1 and 1/mu."""
+    """Return Gauss-Legendre points and weights on panels of width at most 1 and 1/mu."""
     width = min(1.0, 1 / mu)
     edges = np.linspace(start, end, math.ceil((end - start) / width) + 1)
     half = np.diff(edges) / 2
@@ -145,7 +147,10 @@ def _panels(start: float, end: float, mu: float) -> tuple[Array, Array]:
 
 
 def _log_poisson_excess(ratios: Array, order: float) -> Array:
-    """Return log(X^α − 1 − α(X − 1)); the expression has the same mean as X^α − 1."""
+    """Return log(X^α − 1 − α(X − 1)) for likelihood ratios X, given as logarithms.
+
+    As X has mean 1, the expression has the same mean as X^α − 1.
+    """
     powers = order * ratios
     small = np.minimum(powers, 30.0)
     near = np.expm1(small) - order * np.expm1(np.minimum(ratios, 30.0))
@@ -154,7 +159,7 @@ def _log_poisson_excess(ratios: Array, order: float) -> Array:
 
 
 def _log_symmetric_excess(ratios: Array, order: float) -> Array:
-    """Return log((X^α − 1)(1 − X^(1 − α))) for X > 1."""
+    """Return log((X^α − 1)(1 − X^(1 − α))) for ratios X > 1, given as logarithms."""
     with np.errstate(divide="ignore"):
         return (
             order * ratios

@@ -1,4 +1,4 @@
-"""Attacks: exact privacy losses in one or two dimensions, audits, model inversion."""
+"""Attacks: exact privacy losses in one or two dimensions, audits, and model inversion."""
 
 from confide.attacks.audit import (
     Audit,

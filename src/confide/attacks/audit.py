@@ -1,4 +1,4 @@
-"""Audits of a mechanism: exact in one dimension, or by repeated runs in any dimension."""
+"""Audits of mechanisms: exact in one dimension, by repeated runs in any dimension."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class Audit:
     delta : float
         The delta at which the bound holds.
     error : float
-        Largest probability that the bound is too large.
+        Largest probability that the bound exceeds the true epsilon.
     runs : int
         Number of releases from each table.
 
@@ -50,9 +50,9 @@ class Audit:
 def threshold_audit(
     first: Array, second: Array, delta: float = 0.0, error: float = 0.01
 ) -> Audit:
-    """Bound epsilon from below by a statistic observed under two neighbouring tables.
+    """Bound epsilon from below by a statistic of releases from two neighbouring tables.
 
-    A threshold on the statistic is chosen on one half of the runs and evaluated on the
+    A threshold on the statistic is chosen on one half of the releases and evaluated on the
     other half. Each of the two error rates gets a Clopper-Pearson bound at half of
     ``error``.
 
@@ -63,9 +63,9 @@ def threshold_audit(
     second : ndarray
         The statistic in as many releases from the other table.
     delta : float, default=0
-        Delta of the claim.
+        The delta of the claimed guarantee.
     error : float, default=0.01
-        Largest probability that the bound is too large.
+        Largest probability that the bound exceeds the true epsilon.
 
     Returns
     -------
@@ -93,7 +93,7 @@ def threshold_audit(
 
 
 def gaussian_audit(first: Array, second: Array, delta: float, error: float = 0.01) -> Audit:
-    """Bound epsilon from below at a delta, assuming the trade-off of Gaussian noise.
+    """Bound epsilon from below at a delta, assuming the trade-off curve of Gaussian noise.
 
     This is more precise than `threshold_audit` for small deltas, because it assumes that
     the two distributions satisfy mu-GDP, as a Gaussian mechanism claims.
@@ -105,9 +105,9 @@ def gaussian_audit(first: Array, second: Array, delta: float, error: float = 0.0
     second : ndarray
         The statistic in as many releases from the other table.
     delta : float
-        Delta of the claim.
+        The delta of the claimed guarantee.
     error : float, default=0.01
-        Largest probability that the bound is too large.
+        Largest probability that the bound exceeds the true epsilon.
 
     Returns
     -------
@@ -146,7 +146,7 @@ def _epsilon(first: Array, second: Array, cut: float, delta: float, error: float
 
 
 def _upper(successes: int, trials: int, error: float) -> float:
-    """Return the Clopper-Pearson upper bound of a probability."""
+    """Return the Clopper-Pearson upper bound on a probability."""
     if successes >= trials:
         return 1.0
     return float(betaincinv(successes + 1, trials - successes, 1 - error))
@@ -159,9 +159,10 @@ class AuditResult:
     Parameters
     ----------
     share_of_claim : float
-        Privacy loss as a multiple of the claim; a value above 1 refutes the claim.
+        The largest epsilon or delta found, as a multiple of the claimed value. A multiple
+        above 1 refutes the claim.
     pairs : int
-        Number of pairs of tables tried.
+        Number of pairs of tables that were tried.
 
     Examples
     --------
@@ -177,24 +178,25 @@ class AuditResult:
 def exact_finding(
     objective: Objective, budget: Pure | Approx, neighbours: Neighbours
 ) -> AuditResult:
-    """Integrate the privacy loss of objective perturbation for one-dimensional tables.
+    """Compute the exact privacy loss of objective perturbation on one-dimensional tables.
 
-    Under (epsilon, delta) two kinds of noise are tried: the one used for one or two columns
-    and the one used for many. The cases in between are checked in tests/exact only.
+    For an (epsilon, delta) budget, two noise distributions are tried: the one used for one
+    or two columns, and the Gaussian one used for many columns. Numbers of columns in
+    between are checked in tests/exact only.
 
     Parameters
     ----------
     objective : Objective
         The objective with its loss and bounds.
     budget : Pure or Approx
-        Budget of the claim.
+        The claimed budget.
     neighbours : Neighbours
-        Neighbour relation of the claim.
+        The neighbour relation of the claimed guarantee.
 
     Returns
     -------
     AuditResult
-        The largest privacy loss found, as a multiple of the claim.
+        The largest epsilon or delta found, as a multiple of the claimed value.
 
     Examples
     --------
@@ -225,7 +227,9 @@ def exact_finding(
 def extreme_pairs(
     objective: Objective, neighbours: Neighbours
 ) -> Iterator[tuple[Records, Records]]:
-    """Yield pairs of neighbouring one-dimensional tables, in both orders.
+    """Yield pairs of neighbouring tables with extreme records, in both orders.
+
+    All tables have one column.
 
     Parameters
     ----------
@@ -271,7 +275,9 @@ def black_box_finding(
     runs: int,
     progress: Callable[[], None] = lambda: None,
 ) -> Audit:
-    """Release many times with and without one record, and bound epsilon from below.
+    """Bound epsilon from below, using many releases with and without one record.
+
+    In the releases without the record, a record of zeros takes its place.
 
     Parameters
     ----------

@@ -1,11 +1,11 @@
 """The exact distribution of a perturbed minimiser in one and two dimensions.
 
-The noise b(θ) that makes θ the minimiser is explicit, so the density of a release is
-ν(b(θ))·det ∇²F(θ), where ν is the density of the noise. This needs neither sampling nor a
-solver. Two distributions on one grid give the exact privacy loss: the largest log ratio,
-and δ(ε) = ∫(p − e^ε q)₊. In one dimension an l1 penalty and a box constraint are covered
-too; they put atoms at 0 and at the ends of the box. A multinomial model with three classes
-and one column has two dimensions.
+The noise b(θ) for which θ is the minimiser has a closed form, so the density of a release
+is ν(b(θ))·det ∇²F(θ), where ν is the density of the noise and F the objective. This needs
+neither sampling nor a solver. Two distributions on one grid give the exact privacy loss:
+the largest log ratio, and δ(ε) = ∫(p − e^ε q)₊. In one dimension, an l1 penalty and a box
+constraint are covered too; they create atoms at 0 and at the ends of the box. A multinomial
+model with three classes and one column has two dimensions.
 """
 
 from dataclasses import dataclass
@@ -22,12 +22,15 @@ from confide.objectives import L1, Box, Multinomial, Objective, sum_zero_basis
 from confide.solvers import minimise
 
 SPAN_POINTS, SPAN_ROUNDS = 129, 3
-"""The ends of a grid are located to within 128⁻³ of the range that is searched."""
+"""Points per search grid and number of refinements, to find the ends of the main grid.
+
+The ends are found to within 128⁻³ of the range that is searched.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """A small artificial table in which every record has a number of copies.
+    """A small artificial table, with the number of copies of each record.
 
     Parameters
     ----------
@@ -38,7 +41,7 @@ class Records:
     times : ndarray
         Number of copies of each record, multiplied by its weight if it has one.
     offset : ndarray, optional
-        Offset of each record, which is added to its margin.
+        Offset of each record, which is added to its linear predictor.
 
     Examples
     --------
@@ -78,13 +81,13 @@ class Records:
 
     @property
     def offsets(self) -> Array:
-        """The offset of every record."""
+        """The offset of each record: 0 if no offsets were given."""
         return np.zeros(len(self.target)) if self.offset is None else self.offset
 
     def plus(
         self, features: object, target: float, times: float = 1.0, offset: float = 0.0
     ) -> "Records":
-        """Return the same records and an additional one.
+        """Return a table with one additional record.
 
         Parameters
         ----------
@@ -95,12 +98,12 @@ class Records:
         times : float, default=1
             Number of copies of the additional record.
         offset : float, default=0
-            Offset of the additional record, which is added to its margin.
+            Offset of the additional record, which is added to its linear predictor.
 
         Returns
         -------
         Records
-            All records.
+            The larger table.
         """
         row = np.asarray(features, dtype=np.float64).reshape(1, -1)
         kept = self.features if len(self.target) else np.zeros((0, row.shape[1]))
@@ -114,14 +117,14 @@ class Records:
 
 @dataclass(frozen=True, slots=True)
 class GridLaw:
-    """A distribution with a density on grid points of equal volume, and atoms.
+    """A distribution that consists of a density on a grid and of atoms.
 
     Parameters
     ----------
     log_density : ndarray
         Logarithm of the density at each grid point.
     volume : float
-        Volume of a cell of the grid.
+        Volume of one grid cell, the same for all of them.
     atoms : ndarray
         Probabilities of the atoms.
 
@@ -140,7 +143,7 @@ class GridLaw:
 
     @property
     def mass(self) -> float:
-        """The total probability on the grid: near 1 if the grid is wide and fine."""
+        """Total probability of grid and atoms: near 1 if the grid is wide and fine."""
         return float(np.exp(self.log_density).sum() * self.volume + self.atoms.sum())
 
 
@@ -159,9 +162,9 @@ def exact_pair(
     ----------
     objective : Objective
         The objective with its loss, bounds and ridge; it must be one-dimensional, or
-        two-dimensional and smooth.
+        two-dimensional, smooth and without a constraint.
     noise : RoundNoise
-        Noise on the linear term.
+        The distribution of the noise on the linear term of the objective.
     first : Records
         One table.
     second : Records
@@ -169,7 +172,7 @@ def exact_pair(
     points : int, optional
         Number of grid points along each axis.
     tilt : float, default=0
-        Coefficient of a public linear term, the same for every coordinate.
+        Coefficient of a public linear term, the same for every coefficient of the model.
 
     Returns
     -------
@@ -179,7 +182,7 @@ def exact_pair(
     Raises
     ------
     InvalidParameter
-        If the objective has too many dimensions, or two and is not smooth.
+        If the objective does not meet these requirements.
 
     Examples
     --------
@@ -213,7 +216,9 @@ def exact_pair(
         grid = np.stack(np.meshgrid(*middles, indexing="ij"), axis=-1).reshape(-1, 2)
     else:
         raise InvalidParameter(
-            "objective", "one-dimensional, or two-dimensional and smooth", objective
+            "objective",
+            "one-dimensional, or two-dimensional, smooth and without a constraint",
+            objective,
         )
     volume = float(np.prod((high - low) / count))
     return tuple(  # type: ignore[return-value]
@@ -223,7 +228,7 @@ def exact_pair(
 
 
 def hockey_stick(first: GridLaw, second: GridLaw, epsilon: float) -> float:
-    """Return δ(ε), the supremum over events of P(event) − e^ε Q(event).
+    """Return δ(ε), the supremum of P(A) − e^ε·Q(A) over all sets A of outputs.
 
     Parameters
     ----------
@@ -237,7 +242,7 @@ def hockey_stick(first: GridLaw, second: GridLaw, epsilon: float) -> float:
     Returns
     -------
     float
-        The smallest delta for this pair.
+        The smallest delta at this epsilon for P against Q.
 
     Examples
     --------
@@ -318,7 +323,10 @@ def _law(
 def _gradient_and_determinant(
     objective: Objective, records: Records, grid: Array
 ) -> tuple[Array, Array]:
-    """Return the gradient of the smooth part without b, and its Hessian's determinant."""
+    """Return the gradients and Hessian determinants of the smooth part on a grid.
+
+    The noise is not included.
+    """
     if isinstance(objective.loss, Multinomial):
         return _of_scores(objective, objective.loss, records, grid)
     pull = grid * objective.ridge
@@ -340,7 +348,7 @@ def _gradient_and_determinant(
 
 
 def _weights(objective: Objective, features: Array) -> Array:
-    """Return the weights of the records."""
+    """Return the weights that limit the influence of long rows; ones if there are none."""
     if objective.longest_row is None:
         return np.ones(len(features))
     lengths = np.linalg.norm(features, axis=1)
@@ -350,7 +358,7 @@ def _weights(objective: Objective, features: Array) -> Array:
 def _of_scores(
     objective: Objective, loss: Multinomial, records: Records, grid: Array
 ) -> tuple[Array, Array]:
-    """Return gradient and Hessian determinant for three classes and one column."""
+    """Return gradients and Hessian determinants for three classes and one column."""
     pull = grid * objective.ridge
     curvature = np.zeros((len(grid), 2, 2)) + np.diag(objective.ridge)
     basis = sum_zero_basis(loss.classes)
@@ -404,10 +412,10 @@ def _span(
 def _ends_on_a_line(
     objective: Objective, records: Records, reach: float, tilt: float
 ) -> Array:
-    """Return the minimisers for the most extreme noise on both sides.
+    """Return the minimisers for noise b = ±``reach``, in one dimension.
 
-    The derivative is increasing. The point at which it crosses −b is located on
-    successively finer grids.
+    The derivative of the objective increases. The points at which it crosses −b are located
+    on successively finer grids.
     """
     nonsmooth, box = objective.nonsmooth_part, objective.constraint
     weight = _l1_weight(nonsmooth) if isinstance(nonsmooth, L1) else 0.0
@@ -434,7 +442,7 @@ def _ends_on_a_line(
 def _ends_by_solver(
     objective: Objective, records: Records, reach: float, tilt: float
 ) -> Array:
-    """Return the minimisers for noise of the largest length in many directions."""
+    """Return the minimisers for noise vectors of norm ``reach`` in many directions."""
     if objective.dimension == 1:
         pulls = np.array([[-reach], [reach]])
     else:

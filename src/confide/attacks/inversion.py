@@ -21,7 +21,7 @@ from confide.data import Schema, read_table
 from confide.errors import InvalidData, InvalidParameter, did_you_mean
 
 BANDS = 10
-"""Number of quantile groups of a numerical outcome, for the guess without a model."""
+"""Number of quantile groups of a numerical outcome, for guesses without a model."""
 TINY = 1e-300
 
 
@@ -38,8 +38,8 @@ class ModelInversion:
     prior : sequence of float
         Share of every level in the population, in the order of `levels`.
     scale : float, optional
-        Typical residual of a regressor, or error rate of a classifier that does not predict
-        probabilities. Other classifiers do not need it.
+        For a regressor, the typical size of a residual; for a classifier that does not
+        predict probabilities, its error rate. Other classifiers do not need a scale.
 
     Raises
     ------
@@ -71,16 +71,21 @@ class ModelInversion:
         shares = np.asarray(self.prior, dtype=np.float64)
         fits = shares.shape == (len(self.levels),) and np.isfinite(shares).all()
         if not fits or shares.min() < 0 or not shares.sum() > 0:
-            must = f"{len(self.levels)} shares, one for every level of {self.attribute!r}"
+            must = (
+                f"{len(self.levels)} shares, one for every level of {self.attribute!r}, "
+                "not negative and not all 0"
+            )
             raise InvalidParameter("prior", must, list(self.prior))
         object.__setattr__(self, "prior", tuple((shares / shares.sum()).tolist()))
         if not hasattr(self.model, "predict_proba"):
             most = 1.0 if is_classifier(self.model) else np.inf
             if self.scale is None or not 0 < self.scale < most:
                 must = (
-                    ("the probability of an error") if most == 1 else "the typical residual"
+                    "the probability of an error, above 0 and below 1"
+                    if most == 1
+                    else "the typical residual, above 0"
                 )
-                raise InvalidParameter("scale", f"{must}, above 0", self.scale)
+                raise InvalidParameter("scale", must, self.scale)
 
     @property
     def levels(self) -> tuple[Any, ...]:
@@ -93,7 +98,8 @@ class ModelInversion:
         Parameters
         ----------
         known : DataFrame
-            The other attributes. A column with the hidden attribute is overwritten.
+            The other attributes of each person. A column with the hidden attribute is
+            overwritten.
         outcome : array
             The outcome of every person.
 
@@ -119,7 +125,7 @@ class ModelInversion:
         Parameters
         ----------
         known : DataFrame
-            The other attributes.
+            The other attributes of each person.
         outcome : array
             The outcome of every person.
 
@@ -147,7 +153,7 @@ class ModelInversion:
 
 @dataclass(frozen=True, slots=True)
 class Inversion:
-    """Accuracy of a model inversion attack; computed from the table and not private.
+    """Accuracy of a model inversion attack, computed without noise and thus not private.
 
     Parameters
     ----------
@@ -162,7 +168,7 @@ class Inversion:
     without_model : float
         Accuracy of guessing the most likely level given the outcome alone.
     scale : float or None
-        Typical residual or error rate that the attacker assumed.
+        The typical residual or error rate that the attacker assumed.
 
     Examples
     --------
@@ -209,10 +215,11 @@ def evaluate_inversion(
     attribute : str
         The hidden column.
     prior : sequence of float, optional
-        Share of every level; by default the shares in the table, which is the most that an
-        attacker could know about the population.
+        Share of every level; by default the shares in the table, because an attacker
+        could not know more than these about the population.
     scale : float, optional
-        Typical residual or error rate; by default that of the model on the table.
+        Typical residual or error rate, as in `ModelInversion`; by default that of the model
+        on the table.
 
     Returns
     -------
@@ -264,7 +271,7 @@ def evaluate_inversion(
 
 
 def levels_of(model: Any, attribute: str) -> tuple[Any, ...]:
-    """Return the levels of an attribute in a model's schema, or raise if it has none."""
+    """Return the levels of an attribute in a model's schema; raise if there are none."""
     schema = getattr(model, "schema", None)
     if schema is None:
         raise InvalidParameter(
@@ -280,7 +287,7 @@ def levels_of(model: Any, attribute: str) -> tuple[Any, ...]:
 
 
 def _codes(schema: Schema, attribute: str, frame: pd.DataFrame) -> AnyArray:
-    """Return the index of the level of every value, or −1 for values without a level."""
+    """Return the level index of every value of an attribute; −1 if it is not a level."""
     column = next(column for column in schema.columns if column.name == attribute)
     known, held = (
         pd.Index(column.read(values), dtype=np.float64)
@@ -298,9 +305,10 @@ def _typical_error(model: Any, frame: pd.DataFrame, outcome: AnyArray) -> float:
 
 
 def _by_outcome_alone(truth: AnyArray, outcome: AnyArray, levels: int) -> float:
-    """Return the accuracy of guessing the most common level among similar outcomes.
+    """Return the accuracy of guessing the attribute from the outcome alone.
 
-    Every row is guessed from the other rows in its group of outcomes.
+    The guess is the most common level among the other rows with the same outcome or, if
+    the outcome is numerical, in the same quantile group of outcomes.
     """
     ranks = pd.Series(outcome)
     groups = ranks.nunique()

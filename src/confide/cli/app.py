@@ -8,6 +8,7 @@ the requested file; 130 and 143 the command was interrupted.
 import os
 import sys
 import traceback
+from inspect import cleandoc
 from typing import Annotated, NoReturn
 
 import typer
@@ -62,6 +63,12 @@ app.add_typer(audits, name="audit")
 app.command("reproduce")(reproduce_study)
 app.command("list")(list_parts)
 app.add_typer(schemas, name="schema")
+for group in (app, audits, schemas):
+    for entry in (*group.registered_commands, group.registered_callback):
+        if entry is not None:
+            # typer would print the line breaks inside the paragraphs of a docstring
+            paragraphs = cleandoc(entry.callback.__doc__ or "").split("\n\n")
+            entry.help = "\n\n".join(" ".join(one.split()) for one in paragraphs) or None
 
 
 def _version(wanted: bool) -> None:
@@ -83,7 +90,7 @@ def _top(
 
 
 def main() -> None:
-    """Run the command line; report errors in one sentence, without a traceback."""
+    """Run the requested command; report an error in one sentence, without a traceback."""
     spell_what_cannot_be_printed()
     try:
         app(prog_name="confide")
@@ -100,7 +107,10 @@ def main() -> None:
 
 
 def _place_of(error: Exception) -> str:
-    """Return the type and place of an error; its message may quote data."""
+    """Describe an error by its type and its line of code.
+
+    The message of the error is left out, because it may quote data.
+    """
     if os.environ.get("CONFIDE_TRACEBACK"):
         traceback.print_exception(error)
     last = traceback.extract_tb(error.__traceback__)[-1]

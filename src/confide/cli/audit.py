@@ -43,7 +43,8 @@ def audit(
         str, typer.Option(help=f"Model: {either(model_names())}.")
     ] = "logistic",
     mechanism: Annotated[
-        str, typer.Option(help="Mechanism: see confide list mechanisms.")
+        str,
+        typer.Option(help="Mechanism ([bold]confide list mechanisms[/bold] lists all)."),
     ] = "objective",
     neighbours: Annotated[
         str, typer.Option(help="Neighbour relation: add-remove or replace-one.")
@@ -56,7 +57,10 @@ def audit(
     ] = 2000,
     as_json: AsJson = False,
 ) -> None:
-    """Audit a mechanism: exact privacy loss in one dimension, then a black-box attack.
+    """Test the privacy claim of a mechanism.
+
+    For objective perturbation, the exact privacy loss is computed in one dimension. Any
+    mechanism is then attacked as a black box, in the chosen dimension.
 
     Example: [bold]confide audit --epsilon 1 --delta 1e-6 --model svm[/bold]
     """
@@ -65,7 +69,8 @@ def audit(
     budget = read_budget(epsilon, delta, rho)
     loss = confide.objectives.MODELS.find(model)()
     if isinstance(budget, confide.Zcdp):
-        raise InvalidParameter("the budget", "pure or approximate in an audit", "zCDP")
+        must = "given by --epsilon, with or without --delta, in an audit"
+        raise InvalidParameter("the budget", must, "--rho")
     relation = confide.Neighbours.of(neighbours)
     result: dict[str, Any] = {"claim": str(budget), "neighbours": str(relation)}
     if mechanism == "objective":
@@ -98,7 +103,7 @@ def audit(
 
 
 def _objective(loss: Any, dimension: int) -> confide.objectives.Objective:
-    """Return the objective of an audit, with a bound on the target if one is needed."""
+    """Return the objective to audit; clip the loss if it needs bounded targets."""
     bound = loss.family.trial_bound
     if bound is not None:
         loss = confide.objectives.Clipped(loss, bound)

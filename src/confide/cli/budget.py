@@ -1,4 +1,4 @@
-"""`confide budget`."""
+"""`confide budget`: the spending and the limits in a ledger."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def _opened(
     if setting and not dataset:
         raise InvalidParameter(
             "--dataset",
-            "given when a limit or its neighbours are set",
+            "given when a limit or its neighbour relation is set",
             dataset,
             "Use the name on the first line of the schema.",
         )
@@ -175,7 +175,7 @@ def _opened(
 
 
 def _anchor(text: str) -> str:
-    """Return an anchor, read from a model file if a file is given."""
+    """Return the anchor, which is given as text or by the model file that contains it."""
     if not Path(text).exists():
         return text
     anchor = getattr(confide.load_model(text), "anchor_", None)
@@ -191,7 +191,7 @@ def _mention(
     before: confide.privacy.Budget | None,
     others: tuple[str, ...],
 ) -> None:
-    """Print the previous limit, or suggest a dataset with a similar name."""
+    """Print the previous limit or, for a new dataset, the name of a similar one."""
     hint = did_you_mean(dataset, others)
     if before is None and hint:
         console.print(f"{dataset} is new in this ledger. {hint}", markup=False)
@@ -203,7 +203,7 @@ def _unknown(ledger: str, dataset: str, known: tuple[str, ...]) -> InvalidParame
     hint = did_you_mean(dataset, known)
     return InvalidParameter(
         "--dataset",
-        f"a dataset in this ledger ({', '.join(known) or 'there is none yet'})",
+        f"a dataset in this ledger ({', '.join(known) or 'which has none yet'})",
         dataset,
         hint or f"To give it a limit: {limit_command(ledger, dataset)}.",
     )
@@ -228,7 +228,7 @@ def _relation_of_entry(entry: confide.ledger.Entry) -> str:
 
 
 def _status(entry: confide.ledger.Entry) -> str:
-    """Return the status that a guarantee had when it was charged."""
+    """Return the proof status of a guarantee at the time of its charge."""
     return "" if entry.status is None else str(entry.status)
 
 

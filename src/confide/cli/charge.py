@@ -12,9 +12,9 @@ from confide.errors import ConfideError
 def relation_for(
     book: confide.Ledger | None, dataset: str, asked: str | None
 ) -> str | None:
-    """Return the requested neighbour relation, or else the one of the ledger.
+    """Return the requested neighbour relation; by default, that of the dataset's account.
 
-    Under a different relation the charge would count twice, or be refused.
+    A charge under any other relation would be counted twice, or refused.
     """
     if asked is not None or book is None:
         return asked
@@ -28,7 +28,7 @@ def announce_charge(
     budget: confide.privacy.Budget,
     neighbours: str | None,
 ) -> None:
-    """Print on standard error what will be charged and what will be left."""
+    """Print on standard error what will be charged, and what will be left of the budget."""
     if book is None:
         return
     relation = "add-remove" if neighbours is None else neighbours

@@ -34,11 +34,11 @@ ELSEWHERE = 4
 """Exit code: a release was charged but could not be written to the requested file."""
 LONGEST_NOTE = 500
 BESIDE_A_LEDGER = ("-wal", "-shm", "-journal")
-"""Suffixes of the auxiliary files of SQLite."""
+"""Suffixes of the files that SQLite writes next to a database."""
 
 
 class Delivery:
-    """A release with its charge and its output files."""
+    """The output files of a release, and the charge for it."""
 
     def __init__(self, ledger: str | None, book: confide.Ledger | None) -> None:
         self.receipts: list[confide.ledger.Charge] = []
@@ -50,7 +50,7 @@ class Delivery:
         self._failure: Exception | None = None
 
     def noted(self, out: Path | None) -> confide.Ledger | None:
-        """Return the ledger, which records the name of the output file with each charge."""
+        """Return the ledger, set to record the name of the output file with each charge."""
         if self.book is None or out is None:
             return self.book
         return self.book.with_note(_short_name(str(out)))
@@ -74,9 +74,9 @@ class Delivery:
 
     @contextmanager
     def guarded(self, released: Callable[[], bool]) -> Iterator[None]:
-        """Run a block; if it fails, report what was charged and released.
+        """Context manager that reports what was charged and released if its body fails.
 
-        A signal before the release ends the block at once. After the release, the files
+        A signal before the release ends the body at once. After the release, the files
         are written before the signal takes effect.
         """
 
@@ -103,7 +103,7 @@ class Delivery:
             self.release_places()
 
     def _end(self) -> None:
-        """Exit with the code of the postponed error or signal."""
+        """Raise a postponed error, or exit with a code after a signal or a lost file."""
         if self._failure is not None:
             raise self._failure
         if self._signal is not None:
@@ -114,7 +114,7 @@ class Delivery:
 
     @contextmanager
     def fitting(self, released: Callable[[], bool]) -> Iterator[None]:
-        """Postpone errors that occur after the release until the files are written."""
+        """Context manager that postpones errors until a release is written to its files."""
         try:
             yield
         except Exception as error:
@@ -150,7 +150,7 @@ class Delivery:
         return f"Its release is in the ledger: {words} --out FILE"
 
     def write(self, option: str, content: bytes) -> Path | None:
-        """Write a file as requested; if that fails, save it elsewhere and report where."""
+        """Write a reserved file; if that fails, save it elsewhere and report where."""
         file = self._files[option]
         try:
             file.write(content)
@@ -160,7 +160,11 @@ class Delivery:
         return file.path
 
     def rescue(self, content: bytes, suffix: str) -> str:
-        """Save a release in the first writable folder; if there is none, print it."""
+        """Save a release in the first writable folder, or print it if there is none.
+
+        The current folder, the home folder and the temporary folder are tried in turn.
+        Return a description of where the release is; empty if the release is lost.
+        """
         self.lost = True
         stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
         for folder in (Path.cwd, Path.home, lambda: Path(tempfile.gettempdir())):
@@ -187,7 +191,7 @@ class Delivery:
 
     @contextmanager
     def printed(self, content: Callable[[], bytes], written: Path | None) -> Iterator[None]:
-        """Run a block that prints the release; if it fails, save the release."""
+        """Context manager for printing a release, which is saved if printing fails."""
         try:
             yield
             _flush_stdout()
@@ -210,7 +214,7 @@ def _short_name(text: str) -> str:
 
 
 def _flush_stdout() -> None:
-    """Flush standard output, which may be missing."""
+    """Flush standard output; raise an error if it is closed."""
     if sys.stdout is None:
         raise OSError(errno.EBADF, "standard output is closed")
     sys.stdout.flush()
@@ -218,7 +222,7 @@ def _flush_stdout() -> None:
 
 @contextmanager
 def _handling(stop: Callable[[int, FrameType | None], None]) -> Iterator[None]:
-    """Call a function when the block is interrupted by a signal."""
+    """Context manager that calls ``stop`` if a signal arrives while its body runs."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,4 +1,4 @@
-"""`confide demo`."""
+"""`confide demo`: a private fit to public data."""
 
 from __future__ import annotations
 
@@ -60,7 +60,11 @@ def demo(
 
 
 def _in_words(shown: confide.demo.Demo) -> str:
-    """Describe the intervals: which exclude 0, what widens them, how many cover."""
+    """Describe the intervals in words.
+
+    The text names the measurements whose intervals exclude 0. It counts the intervals that
+    privacy noise widens most, and those that contain the estimate without noise.
+    """
     rows = shown.summary.rows
     sure = [row.name for row in rows[:-1] if row.reliable]
     held = sum(

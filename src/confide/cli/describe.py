@@ -1,4 +1,4 @@
-"""`confide describe`."""
+"""`confide describe`: private descriptive statistics of a table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`confide fit`."""
+"""`confide fit`: a private model of a table."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ from confide.errors import InvalidParameter, did_you_mean
 from confide.estimators.catalogue import ESTIMATORS, model_names
 
 PICTURE_ROOM = SCORE_ROOM = 2**20
-"""Bytes reserved for a plot and for a score."""
+"""Bytes of disk space reserved for a plot, and as many for a score."""
 SCORE_FILE = "the score file"
 
 
@@ -73,7 +73,8 @@ def fit(
         ),
     ] = "",
     mechanism: Annotated[
-        str, typer.Option(help="Mechanism: see confide list mechanisms.")
+        str,
+        typer.Option(help="Mechanism ([bold]confide list mechanisms[/bold] lists all)."),
     ] = "objective",
     neighbours: Annotated[
         str | None,
@@ -138,7 +139,7 @@ def fit(
     The table need not fit in memory: large files, folders and patterns such as
     "visits/*.parquet" are read once in every pass over the data (a sweep), or held by
     worker processes. The number of sweeps depends on the data, so it is shown only on
-    standard error, for the data holder, and never recorded.
+    standard error, for the data holder, and is never recorded.
 
     Example: [bold]confide fit adult.csv --schema adult.toml --epsilon 1 --delta 1e-6
     --intervals auto --ledger budget.db --out model.json[/bold]
@@ -219,7 +220,7 @@ def _print_whereabouts(
     anchor: str | None,
     files: tuple[Path | None, Path | None],
 ) -> None:
-    """Print the charge, if a ledger recorded it, and the files of model and score."""
+    """Print the charge, if a ledger recorded it, and the names of the written files."""
     quoted, (written, scored) = "", files
     if goods.book is None:
         console.print("[dim]No --ledger was given: this spending was not recorded.[/dim]")
@@ -234,12 +235,12 @@ def _print_whereabouts(
         line = f"Written to {written}. Next: confide report {at}{quoted}"
         console.print(line, markup=False, soft_wrap=True)
     elif not goods.lost:
-        kept = "" if goods.book is None else ", and in the ledger (confide recover)"
-        print_note(f"No --out was given: the model exists on this screen{kept or ' only'}.")
+        kept = "" if goods.book is None else ", except in the ledger (confide recover)"
+        print_note(f"No --out was given: the model was printed but not saved{kept}.")
 
 
 def _score_records(estimator: Any) -> dict[str, Any]:
-    """Return the score on held-out rows as plain values; empty without a holdout."""
+    """Return the score on held-out rows for JSON; empty if no rows were held out."""
     found = getattr(estimator, "holdout_score_", None)
     return {} if found is None else {"score": confide.evaluation.score_record(found)}
 
@@ -262,7 +263,7 @@ def _held_out(share: float | None, person: str | None) -> confide.Holdout | None
 
 
 def _room(public: confide.Schema, schema: Path, intervals: confide.Intervals | None) -> int:
-    """Return an upper bound on the bytes of the model file, from public facts."""
+    """Return an upper bound on the size of the model file, in bytes, from public facts."""
     labels = public.target.labels or ()
     lines = (len(public.features) + 1) * (len(labels) if len(labels) > 2 else 1)
     laws = 0 if intervals is None else 100 * lines * (len(public.features) + 1)
@@ -272,7 +273,7 @@ def _room(public: confide.Schema, schema: Path, intervals: confide.Intervals | N
 def _own_settings(
     kind: type[Any], slope_bound: float | None, multi_class: str | None
 ) -> dict[str, Any]:
-    """Return the settings that only some models accept."""
+    """Return the given settings that only some models accept."""
     if multi_class is not None and kind is not confide.LogisticRegression:
         must = "given only with --model logistic"
         raise InvalidParameter("--multi-class", must, multi_class)
@@ -313,19 +314,19 @@ def _print_release(
 
 
 def _footnote(public: confide.Schema, summary: confide.inference.Summary) -> str:
-    """Explain how to read the table, and what a fit does not report."""
+    """Return notes on the scale of the effects and on values that are not declared."""
     notes = []
     against = dict(summary.about).get("Categories")
     if against is not None:
         notes.append(
-            f"Categories: {against}; an undeclared level is treated as none of the levels."
+            f"Categories: {against}; an undeclared level is treated as belonging to none "
+            "of the levels."
         )
     if "Classes" in dict(summary.facts):
         notes.append("A row with an undeclared label is ignored.")
     elif public.target.labels is not None:
-        notes.append(
-            "A row with an undeclared label is treated as negative for every class."
-        )
+        several = " for every class" if len(public.target.labels) > 2 else ""
+        notes.append(f"A row with an undeclared label is treated as negative{several}.")
     elif summary.scale is not None:
         notes.append(summary.scale.meaning)
     notes.append("To find misspelt levels and labels, use confide schema check --table.")
@@ -333,7 +334,7 @@ def _footnote(public: confide.Schema, summary: confide.inference.Summary) -> str
 
 
 def open_to_pay(ledger: str, public: confide.Schema, path: Path) -> confide.Ledger:
-    """Open the ledger of a fit and check that the dataset has a limit."""
+    """Open the ledger to charge, and check that it has a limit for the dataset."""
     if public.name == confide.data.UNNAMED:
         raise InvalidParameter(
             "name of the schema",
@@ -346,7 +347,7 @@ def open_to_pay(ledger: str, public: confide.Schema, path: Path) -> confide.Ledg
     if public.name not in book.datasets():
         raise InvalidParameter(
             "name of the schema",
-            f"a dataset with a limit in {shown_place(ledger)}, that is one of "
+            f"a dataset with a limit in {shown_place(ledger)}: one of "
             f"{list(book.datasets())}",
             public.name,
             f"{did_you_mean(public.name, book.datasets())} Set a limit with "
@@ -356,7 +357,7 @@ def open_to_pay(ledger: str, public: confide.Schema, path: Path) -> confide.Ledg
 
 
 def fitting_kind(name: str, schema: confide.Schema) -> type[Any]:
-    """Return the requested model, or the default for the target."""
+    """Return the class of the requested model; by default, one that suits the target."""
     labelled = schema.target.labels is not None
     fitting = model_names(labelled=labelled)
     chosen = name or fitting[0]

@@ -93,16 +93,17 @@ def infer(
     level: Level = None,
     as_json: AsJson = False,
 ) -> None:
-    """Test and transform the coefficients of a released model, with standard errors.
+    """Compute tests, contrasts and effects from a released model, with standard errors.
 
-    Everything is computed from the model file: no budget is spent, and the fitted table is
-    not read. Without options, the coefficients and a test of every column are shown.
+    Everything is computed from the model file: no budget is spent, and the table to which
+    the model was fitted is not read. Without options, the coefficients and a test of every
+    column are shown.
 
     Example: [bold]confide infer model.json --test region --contrast "region=north -
     region=south" --odds-ratios[/bold]
     """
     if per and not (ratios or effects):
-        raise InvalidParameter("--per", "given with --effects or --ratios", per)
+        raise InvalidParameter("--per", "used together with --effects or --ratios", per)
     estimator = confide.load_model(model)
     if reference:
         estimator = estimator.with_reference(**_references(reference))
@@ -130,7 +131,7 @@ def infer(
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """Inference from a released model, with the options common to all results."""
+    """A released model, and the options that apply to all results computed from it."""
 
     estimator: Any
     label: Any
@@ -139,12 +140,16 @@ class Questions:
 
     @property
     def inference(self) -> Inference:
-        """The inference object of the model, or of the chosen class."""
+        """The inference object of the model, or of one class if there are several."""
         found: Inference = self.estimator.inference(self.label)
         return found
 
     def tests(self, columns: Sequence[str], without: Sequence[str]) -> list[WaldTest]:
-        """Return Wald tests of columns, and of the columns that smaller models omit."""
+        """Return one Wald test per list of columns in ``columns`` and in ``without``.
+
+        Each list is a text with commas. The columns in a list are tested jointly; those in
+        ``without`` by comparison with the smaller model that omits them.
+        """
         ask = self.estimator
         found = [ask.wald_test(self._names(one), label=self.label) for one in columns]
         return found + [
@@ -152,7 +157,10 @@ class Questions:
         ]
 
     def _names(self, text: str) -> list[str]:
-        """Split a text into names at commas that are not inside a term or brackets."""
+        """Split a text at its commas, except for those inside brackets.
+
+        A text that is the name of a term of the model is not split.
+        """
         if text in [term.name for term in self.inference.terms.terms]:
             return [text]
         parts, depth = [""], 0
@@ -165,11 +173,11 @@ class Questions:
         return [part.strip() for part in parts]
 
     def every_test(self) -> list[WaldTest]:
-        """Return a test of every column."""
+        """Return one Wald test per column."""
         return list(self.inference.tests())
 
     def coefficients(self) -> dict[str, IntervalTable]:
-        """Return the table of coefficients, by its heading."""
+        """Return the table of coefficients in a dictionary, with its heading as the key."""
         asked = self.inference
         table = asked.coefficients(self.level, simultaneous=self.simultaneous)
         return {"coefficients": table}
@@ -182,7 +190,7 @@ class Questions:
         effects: bool,
         marginal: bool,
     ) -> dict[str, IntervalTable]:
-        """Return the requested tables, by their headings."""
+        """Return the requested tables of estimates, keyed by their headings."""
         asked, found = self.inference, {}
         whole: dict[str, Any] = {"level": self.level, "simultaneous": self.simultaneous}
         if contrasts:
@@ -198,7 +206,7 @@ class Questions:
         return found
 
     def rows(self, means: str | None, predictions: str | None) -> dict[str, MeanTable]:
-        """Return intervals of means and predictions for new rows, by their headings."""
+        """Return the requested intervals for means and predictions, keyed by heading."""
         found = {}
         if means is not None:
             ask = self.estimator.mean_intervals
@@ -230,8 +238,11 @@ def _print_as_json(
 
 
 def print_scale(asked: Inference) -> None:
-    """Print the scale of the effects."""
-    about = {"plain": "without the ridge", "penalised": "of the penalised model"}[asked.of]
+    """Print the scale of the effects, and whether they are plain or penalised."""
+    about = {
+        "plain": "without the ridge penalty",
+        "penalised": "of the penalised model",
+    }[asked.of]
     console = wide_console()
     console.print(
         f"[dim]{asked.scale.meaning} These are the coefficients {about}. No budget was "
@@ -269,7 +280,7 @@ def print_tests(tests: Sequence[WaldTest]) -> None:
 
 
 def print_rows(name: str, found: MeanTable) -> None:
-    """Print means or predictions of rows."""
+    """Print estimated means or prediction intervals, one line per row."""
     frame: Any = found.to_frame()
     heading = f"{name.capitalize()} ({found.what}), {100 * found.level:g} %"
     _print_lines(heading, frame.to_string(float_format=lambda x: f"{x:.4g}"))
@@ -294,7 +305,7 @@ def _references(given: Sequence[str]) -> dict[str, str]:
 
 
 def _amounts(text: str) -> Any:
-    """Return the name of a scale, or amounts by column."""
+    """Parse ``--per``: a word such as "unit", or the amount of change in each column."""
     if "=" not in text:
         return text
     try:
@@ -306,7 +317,7 @@ def _amounts(text: str) -> Any:
 
 
 def _label(estimator: Any, text: str | None) -> Any:
-    """Return the label of the model that a text stands for."""
+    """Return the class label that is written as ``text``, or the text if there is none."""
     if text is None:
         return None
     known = {str(one): one for one in getattr(estimator, "classes_", ())}

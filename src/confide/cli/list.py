@@ -1,4 +1,4 @@
-"""`confide list`."""
+"""`confide list`: the available mechanisms, losses, datasets and studies."""
 
 from __future__ import annotations
 

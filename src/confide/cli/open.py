@@ -31,7 +31,7 @@ def open_page(
         bool, typer.Option("--browser/--no-browser", help="Open a browser.")
     ] = True,
 ) -> None:
-    """Open pages in a browser that lead from a table to a published, scored model.
+    """Open browser pages that lead from a table to a published model and its score.
 
     The steps are schema, plan, confirmation and result; another page shows the ledger. The
     pages come from this machine and can be seen in one browser only. Nothing is uploaded.

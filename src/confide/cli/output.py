@@ -42,7 +42,7 @@ OPTIONS = {
     "budget": "the budget",
     "place": "the ledger",
 }
-"""Names of the command-line options that set parameters."""
+"""The command-line option that sets each parameter, keyed by parameter name."""
 _PHRASES = (
     (r"Leave it at 'auto', or try", "Leave it out, or try"),
     (r"\b(mechanism|model|neighbours|earlier)='([\w-]+)'", r"--\1 \2"),
@@ -51,13 +51,15 @@ _PHRASES = (
     (r"\b(slope|target)_bound\b", r"--\1-bound"),
     (r"\bRaise l2\b", "Raise --l2"),
     (r"\bintervals=True, or a share of the budget such as", "--intervals auto, or"),
+    (r"intervals=Intervals\(of='plain'\)", "--intervals auto --intervals-of plain"),
+    (r"'earlier' is given", "--earlier is given"),
     (r"\bread the table whole\b", "read the table whole (--no-stream)"),
     (r", or in Python [^)]*\)\)", ""),
 )
 
 
 def name_options(error: Exception) -> str:
-    """Return the message of an error with option names in place of parameters."""
+    """Return the message of an error, with option names instead of parameter names."""
     text = str(error)
     if isinstance(error, InvalidParameter) and error.name in OPTIONS:
         text = OPTIONS[error.name] + text.removeprefix(error.name)
@@ -108,9 +110,9 @@ ModelFile = Annotated[
 ]
 SHOWN_WARNINGS = (ClaimedGuarantee, NoiseChanged, LooseBudget, UnrecordedRelease)
 NEEDS_LATEX = ("pgf",)
-"""Picture formats that need another program."""
+"""Picture formats that cannot be written without LaTeX."""
 UNFOLDED = 4096
-"""Width of output that does not go to a terminal."""
+"""Width, in characters, of output that does not go to a terminal."""
 
 
 def either(names: Sequence[str]) -> str:
@@ -120,14 +122,14 @@ def either(names: Sequence[str]) -> str:
 
 
 def wide_console() -> Console:
-    """Return a console for wide tables, which wraps them on a terminal only."""
+    """Return a console that wraps wide tables only if it writes to a terminal."""
     return console if console.is_terminal else Screen(highlight=False, width=UNFOLDED)
 
 
 def read_budget(
     epsilon: str | None, delta: str | None, rho: str | None
 ) -> confide.privacy.Budget:
-    """Build the budget from its options; exactly one kind must be given."""
+    """Return the budget given by --epsilon, by --epsilon and --delta, or by --rho."""
     if rho is not None and epsilon is None and delta is None:
         return confide.Zcdp(rho)
     if rho is None and epsilon is not None:
@@ -141,12 +143,12 @@ def read_budget(
 
 
 def write_new_file(out: Path, text: str, option: str = "--out") -> None:
-    """Write a file that costs no budget; never replace an existing file."""
+    """Write a file that contains no release; never replace an existing file."""
     ReservedFile(out, name=option).write(text.encode())
 
 
 def picture(figure: Any, path: Path) -> bytes:
-    """Draw a picture in the format that the file name implies."""
+    """Return a figure as bytes, in the format that the suffix of the file name implies."""
     buffer = io.BytesIO()
     with warnings.catch_warnings():
         # the warning quotes the missing character, which may be a control character
@@ -161,7 +163,7 @@ def shown_place(ledger: str | None) -> str:
 
 
 def check_plot_file(plot: Path) -> None:
-    """Raise if a plot cannot be drawn; called before any budget is spent."""
+    """Raise an error if a plot cannot be drawn; called before any budget is spent."""
     try:
         from matplotlib.backend_bases import FigureCanvasBase
     except ImportError as absent:
@@ -179,7 +181,7 @@ def check_plot_file(plot: Path) -> None:
 def read_intervals(
     share: str | None, level: float | None, of: str | None = None
 ) -> confide.Intervals | None:
-    """Build the settings of intervals from options; None without --intervals."""
+    """Return the settings of the intervals from the options; None without --intervals."""
     if of not in {None, "plain", "penalised"}:
         raise InvalidParameter("--intervals-of", "plain or penalised", of)
     given = {"level": level, "of": of}
@@ -232,7 +234,7 @@ def limit_command(ledger: str, dataset: str) -> str:
 
 @contextmanager
 def warn_of_claims() -> Iterator[None]:
-    """Print warnings about claimed guarantees and changed settings before the charge."""
+    """Context manager that prints warnings of the types in ``SHOWN_WARNINGS``."""
     with warnings.catch_warnings():
         for kind in SHOWN_WARNINGS:
             warnings.filterwarnings("always", category=kind, append=True)
@@ -259,7 +261,7 @@ def warn_of_claims() -> Iterator[None]:
 
 
 def print_json(content: Any) -> None:
-    """Print JSON only, with control characters escaped."""
+    """Print a value as JSON, with control characters escaped."""
     text = json.dumps(content, indent=2, ensure_ascii=False)
     print("".join(map(_json_sign, text)) if visible(text) != text else text)
 
@@ -276,7 +278,7 @@ def print_guarantee(guarantee: confide.Guarantee) -> None:
 def print_table(
     heads: Iterable[str], lines: Iterable[Iterable[str]], title: str | None = None
 ) -> None:
-    """Print a table without lines; the first column is text, the others are numbers."""
+    """Print a table without rules; align its first column left and the others right."""
     table = confide.reporting.terminal.plain_table(heads, lines, title)
     wide_console().print(table)
 
@@ -305,7 +307,7 @@ def print_charge(
 
 
 def print_anchor(anchor: str) -> None:
-    """Print the anchor, which later allows a check that the ledger is complete."""
+    """Print the anchor, which is needed to check later that no ledger entry was lost."""
     print_note(
         f"Anchor {anchor}: store it outside the ledger; confide budget --since checks "
         "the ledger against it."
@@ -318,14 +320,15 @@ def print_note(text: str) -> None:
 
 
 def print_score(found: confide.evaluation.ModelScore) -> None:
-    """Print the estimates and their footnotes."""
+    """Print the estimates of a score, and their footnotes."""
     console.print()
     heads, *lines = found.cells()
     print_table(tuple(heads), lines)
     console.print()
     print_note(
-        f"Each interval has a level of {100 * found.level:g} % on its own and accounts for "
-        "sampling error and privacy noise. A dash means that noise hides the value."
+        f"Each interval separately has confidence level {100 * found.level:g} % and "
+        "accounts for sampling error and privacy noise. A dash means that noise hides the "
+        "value."
     )
     for note in found.notes:
         print_note(note)

@@ -36,13 +36,14 @@ from confide.estimators.catalogue import model_names
 USUAL_MECHANISMS = ("objective", "output")
 """Mechanisms that are compared by default."""
 OFTEN_IDENTIFIED = 0.75
-"""Columns that have intervals in a smaller share of simulated tables are listed."""
+"""Columns that have an interval in a smaller share of the simulated tables are reported as
+hidden by noise."""
 WITHOUT_INTERVALS = (
-    "\nA fit computes intervals only with --intervals, and pays for them from its budget."
+    "\nIntervals are computed only with --intervals, and use part of the budget."
 )
 
 POINTS, DRAWN = 7, 13
-"""Numbers of rows in the table and of points in the plot."""
+"""Number of rows in the printed table, and number of points in the plot."""
 METHODS = {
     "gaussian": "exact",
     "pld": "loss distribution",
@@ -186,7 +187,7 @@ def _columns(count: int) -> int:
 
 
 def _refuse_without_schema(**settings: Any) -> None:
-    """Reject options that need a schema."""
+    """Reject options that require a schema."""
     for name, value in settings.items():
         if value is not None:
             option = f"--{name.replace('_', '-')}"
@@ -205,7 +206,7 @@ def _print_arrays(
     *,
     as_json: bool,
 ) -> None:
-    """Print plans that are made without a schema, from a number of columns."""
+    """Print plans that are based on a number of columns instead of a schema."""
     best = plans[0]
     needed = None if width is None else best.smallest_rows(_number(width))
     if plot is not None:
@@ -245,7 +246,7 @@ def _number(text: str) -> float:
 
 
 def _fit_plans(models: list[Any], rows: int) -> tuple[confide.planning.FitPlan, ...]:
-    """Return plans of all models that can be planned, sorted by noise."""
+    """Return the plans of all models that can be planned, the least noisy first."""
     plans: list[confide.planning.FitPlan] = []
     refusals: list[ConfideError] = []
     for model in models:
@@ -259,7 +260,11 @@ def _fit_plans(models: list[Any], rows: int) -> tuple[confide.planning.FitPlan, 
 
 
 def _aims(plan: confide.planning.FitPlan, width: str) -> tuple[dict[str, Any], ...]:
-    """Return the number of rows and the budget needed for a desired width."""
+    """Return the smallest number of rows and the smallest budget for a desired width.
+
+    The first answer holds for half of the simulated tables, the second (``cautious``) for
+    three quarters of them.
+    """
     name, _, text = width.rpartition("=")
     if not name:
         names = [column.name for column in plan.columns]
@@ -285,7 +290,7 @@ def _print_fit(
     *,
     as_json: bool,
 ) -> None:
-    """Print the expected accuracy, and the rows or budget for a desired width."""
+    """Print the expected accuracy, and the rows or the budget for a desired width."""
     best, advice = plans[0], plans[0].advice()
     if plot is not None:
         confide.planning.plot_fit_plan(best).figure.savefig(plot, dpi=150)
@@ -367,15 +372,22 @@ def _cells(
 
 
 def _answer(aim: dict[str, Any], plan: confide.planning.FitPlan) -> str:
-    """Describe the number of rows or the budget that a desired width needs."""
+    """Return a sentence on the number of rows or the budget that a desired width needs."""
     how = "In three of four simulated tables" if aim["cautious"] else "Likely"
     rows, budget = aim["rows"], aim["budget"]
     needs = [] if rows is None else [f"about {rows:,} rows with this budget"]
     needs += [] if budget is None else [f"a budget of {budget} with {plan.rows:,} rows"]
     what = f"an interval of {aim['name']} of width {aim['width']:g}"
     if not needs:
-        return f"{how}: no budget and no number of rows gives {what}."
-    left_out = "" if budget is not None else f" No budget gives it with {plan.rows:,} rows."
+        return (
+            f"{how}: {what} cannot be reached by changing only the budget or only the "
+            "number of rows."
+        )
+    left_out = (
+        ""
+        if budget is not None
+        else f" With {plan.rows:,} rows, no budget is large enough."
+    )
     return f"{how}: {what} needs {' or '.join(needs)}.{left_out}"
 
 
@@ -413,9 +425,9 @@ def _print_ranges(plan: confide.planning.RangePlan, *, as_json: bool) -> None:
         "Expected accuracy of ranges",
     )
     console.print(
-        "[dim]Found: share of simulated tables in which the range is at most twice as long "
-        "as needed (the distance between the two quantiles), with at most 5 % of the "
-        "values outside.[/dim]"
+        "[dim]Found: share of simulated tables in which the estimated range is at most "
+        "twice as long as the distance between the quantiles that it estimates, with at "
+        "most 5 % of the values outside.[/dim]"
     )
 
 
@@ -425,7 +437,7 @@ def _print_ranges(plan: confide.planning.RangePlan, *, as_json: bool) -> None:
 def _print_steps(
     plan: confide.planning.StepsPlan, plot: Path | None, *, as_json: bool
 ) -> None:
-    """Print the noise multiplier and a table of epsilon by steps; draw a plot if asked."""
+    """Print the noise multiplier and a table of epsilon by number of steps."""
     table = [(count, plan.epsilon(count, "best")) for count in plan.grid(POINTS)]
     if plot is not None:
         _draw(plan, plot)
@@ -456,7 +468,7 @@ def _words(plan: confide.planning.StepsPlan) -> str:
     if plan.rate < 1:
         sampling = confide.accounting.sampling_for(plan.neighbours)
         drawn = sampling.replace("poisson", "Poisson")
-        each = f"each on a share {float(plan.rate):.4g} of the rows ({drawn} sampling)"
+        each = f"each on {float(plan.rate):.4g} of the rows ({drawn} sampling)"
     return (
         f"{plan.guarantee}\n"
         f"Steps        {plan.steps:,}, {each}\n"

@@ -34,9 +34,9 @@ def predict(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Predict the target of every row of a table with a released model.
+    """Use a released model to predict the target of every row of a table.
 
-    The table need not fit in memory: predictions are written while it is read.
+    The table need not fit in memory: predictions are written while the table is read.
 
     Example: [bold]confide predict model.json new.csv --out predictions.csv[/bold]
     """
@@ -67,7 +67,7 @@ def predict(
 
 
 def predictions_for(estimator: Any, rows: pd.DataFrame) -> pd.DataFrame:
-    """Return predictions, with class probabilities if the model has them."""
+    """Return a table of predictions, with class probabilities if the model has them."""
     import pandas as pd
 
     guesses = estimator.predict(rows)

@@ -1,7 +1,7 @@
 """Progress of studies and of sweeps over a table: a bar, or lines if there is no terminal.
 
-The number of sweeps of a fit depends on the data. It is shown to the data holder only
-and is never written to a model file or to JSON.
+A sweep is one pass over the table. The number of sweeps of a fit depends on the data, so
+the number is shown to the data holder only, and never written to a model file or to JSON.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ class Words(ProgressColumn):
         self.say = say
 
     def render(self, task: Task) -> Text:
-        """Return the text."""
+        """Return the text for a task."""
         return Text(self.say(task))
 
 
 class Bar(Progress):
-    """Progress bar for one task, with text next to it and below; erased at the end.
+    """Progress bar for one task, with text next to and below it; erased at the end.
 
     Without a terminal, lines of text are printed instead: the first after ``wait`` seconds,
     the others at least ``SECONDS_BETWEEN_LINES`` apart.
@@ -93,13 +93,13 @@ class Bar(Progress):
 
 
 class StudyBar:
-    """Progress bar of a study, which names the cells that are running."""
+    """Progress bar of a study, with the names of the settings that are being computed."""
 
     def __init__(self, console: Console) -> None:
         self.bar = Bar(console, "", (_cells, _elapsed, _estimate), (_at_work,))
 
     def watch(self, progress: confide.studies.Progress) -> None:
-        """Update the progress."""
+        """Show the latest progress of the study."""
         self.bar.update(
             self.bar.task.id,
             completed=progress.done,
@@ -135,7 +135,7 @@ class SweepBar:
     """Progress bar of sweeps, which are passes over a table.
 
     ``at_first`` is shown before the first sweep begins. If the table is read only once,
-    ``once`` describes the work and replaces the number of the sweep.
+    ``once`` describes the work and is shown instead of the number of the sweep.
     """
 
     def __init__(self, console: Console, at_first: str, once: str = "") -> None:
@@ -148,12 +148,12 @@ class SweepBar:
 
     @contextmanager
     def shown(self) -> Iterator[None]:
-        """Show the progress of sweeps during a block."""
+        """Context manager that shows the progress of sweeps while its body runs."""
         with confide.data.watching(self.watch), self.bar:
             yield
 
     def watch(self, sweep: confide.data.Pass) -> None:
-        """Update the progress of a sweep."""
+        """Show the latest progress of a sweep."""
         task = self.bar.task.id
         if self._latest is None or sweep.number != self._latest.number:
             name = self._once or f"sweep {sweep.number}"
@@ -177,7 +177,7 @@ class SweepBar:
         return f"{task.completed:,.0f} of {about}{total:,.0f} rows"
 
     def _left(self, task: Task) -> str:
-        """Return the time left in this sweep; if it is unknown, the time so far."""
+        """Return the time left in this sweep; if it is unknown, the time spent on it."""
         if self._latest is None or self._latest.over:
             return ""
         rest = task.time_remaining
@@ -191,7 +191,7 @@ class SweepBar:
 
 
 def row_speed(task: Task) -> str:
-    """Return the rows per second to two digits; empty while they are unknown."""
+    """Return the speed in rows per second, to two digits; empty while it is unknown."""
     if task.speed is None:
         return ""
     if task.speed >= MILLION:

@@ -1,4 +1,4 @@
-"""`confide ranges`."""
+"""`confide ranges`: private estimates of the ranges of numeric columns."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def recover(
 
 
 def _file_of(content: str) -> bytes:
-    """Return the content of the file of a stored release."""
+    """Return a stored release as the content of a model file or a schema file."""
     try:
         record: Any = json.loads(content)
         if record["format"] == RANGES_FORMAT:

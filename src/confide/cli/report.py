@@ -1,4 +1,4 @@
-"""`confide report`."""
+"""`confide report`: a report on a released model."""
 
 from __future__ import annotations
 
@@ -58,10 +58,9 @@ def report(
         limit=limit,
         counted_for=under,
         version=confide.__version__,
-        scores=tuple(
-            confide.evaluation.section_of(confide.load_score(path)) for path in score or ()
-        ),
+        scores=tuple(_section(path, estimator) for path in score or ()),
     )
+    existed = out.exists()
     write_file(out, page.encode(), "--out")
     if card is not None:
         text = confide.reporting.model_card(
@@ -76,8 +75,21 @@ def report(
     if as_json:
         print_json({"page": str(out), "card": None if card is None else str(card)})
     else:
-        line = f"Report written to {out}." + (f" Card: {card}." if card else "")
+        earlier = ", in place of an earlier file" if existed else ""
+        line = f"Report written to {out}{earlier}." + (f" Card: {card}." if card else "")
         console.print(line, markup=False, soft_wrap=True)
+
+
+def _section(path: Path, estimator: Any) -> confide.reporting.ScoreSection:
+    """Read the score of a model; raise an error if it is the score of another model."""
+    score = confide.load_score(path)
+    if score.model and score.model != confide.estimators.coefficients_hash(
+        estimator.release_
+    ):
+        raise InvalidParameter(
+            "--score", "a score of the model in the report", f"{path}, of another model"
+        )
+    return confide.evaluation.section_of(score)
 
 
 def _title(estimator: Any) -> str:
@@ -96,7 +108,7 @@ def _account(ledger: str | None, dataset: str) -> confide.ledger.Account | None:
 
 
 def _as_budget(spent: confide.ledger.Amount) -> confide.privacy.Budget | None:
-    """Return the spending as a budget; a delta of 0 becomes the smallest positive one."""
+    """Return the amount spent as a budget; an (epsilon, 0) amount gets delta = 1e-300."""
     if spent.kind is confide.Approx and spent.epsilon > 0 and spent.delta == 0:
         return confide.Approx(spent.epsilon, "1e-300")
     return spent.as_budget()

@@ -40,7 +40,8 @@ def reproduce_study(
     only: Annotated[
         str,
         typer.Argument(
-            help="With all or check: a study, or the beginning of several study names."
+            help="After [bold]all[/bold] or [bold]check[/bold]: run only the studies whose "
+            "names begin with this."
         ),
     ] = "",
     quick: Annotated[
@@ -119,7 +120,8 @@ def _check_options(
     if jobs is not None and cluster is not None:
         raise InvalidParameter("--jobs", "left out when --cluster is given", jobs)
     if only and name not in confide.studies.COMMANDS:
-        raise InvalidParameter("a second name", "left out after the name of a study", only)
+        must = "left out after the name of a study"
+        raise InvalidParameter("the second name", must, only)
 
 
 def _say_how_to_resume(

@@ -1,4 +1,4 @@
-"""`confide reproduce all` and `confide reproduce check`: the book of reproductions."""
+"""`confide reproduce all` and `confide reproduce check`: the results of all studies."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from confide.cli.progress import StudyBar, format_duration
 from confide.errors import InvalidParameter
 
 PAGE = "README.md"
-"""Front page; a folder without a front page contains only results."""
+"""File name of the front page; a folder without this file contains only results."""
 
 
 def chosen_studies(beginning: str) -> list[confide.studies.Study]:
-    """Return all studies, or those whose names begin with a prefix."""
+    """Return the studies whose names begin with a prefix; all if the prefix is empty."""
     found = [
         study
         for name, study in confide.studies.STUDIES.items()
@@ -27,7 +27,7 @@ def chosen_studies(beginning: str) -> list[confide.studies.Study]:
     ]
     if not found:
         raise InvalidParameter(
-            "the second name", "a study, or the beginning of study names", beginning
+            "the second name", "the beginning of a study's name", beginning
         )
     return found
 
@@ -40,7 +40,7 @@ def make_book(
     out: Path,
     book: Path,
 ) -> None:
-    """Run studies and commit their results; a stopped run can be continued."""
+    """Run studies and store their results in ``book``; a stopped run can be continued."""
     _print_estimates(confide.studies.estimates(studies, folder=out, book=book), jobs)
     progress = StudyBar(err_console)
     failed = []
@@ -81,7 +81,7 @@ def make_book(
 def _print_estimates(
     plans: Sequence[confide.studies.StudyEstimate], jobs: int | None
 ) -> None:
-    """Print the processor time that each study will still need."""
+    """Print the estimated processor time that each study still needs."""
     table = Table(box=None, pad_edge=False)
     table.add_column("study")
     for head in ("cells", "left", "processor time left"):

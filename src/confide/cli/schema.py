@@ -54,7 +54,7 @@ def schema_init(
         typer.Option(help="Column to predict it from; repeatable (default: all others)."),
     ] = None,
 ) -> None:
-    """Write a schema template from the header of a table, to be filled in.
+    """Write a schema template, to be filled in, for the columns of a table.
 
     Only the names of the columns are read. Ranges and levels must come from public
     knowledge: taken from the data, they would reveal something about the records.
@@ -93,7 +93,8 @@ def schema_check(
 
     Without --table only the schema is read, and the output is public. With --table the
     values are read and counted, and the output is NOT private. Exit code 2 means that a
-    fit would reject the table, or that a label, a range or all levels match no value.
+    fit would reject the table, or that a declaration matches no value: a label, a range, or
+    all levels of a column.
 
     Example: [bold]confide schema check adult.toml --table adult.csv[/bold]
     """
@@ -131,7 +132,7 @@ def _print_features(public: confide.Schema, *, as_json: bool) -> None:
 
 
 def _beside(public: confide.Schema) -> list[str]:
-    """Return lines that describe case weights and offsets."""
+    """Return lines of text that describe the case weights and the offset."""
     lines, weights, offset = [], public.case_weights, public.offset
     if weights is not None and weights.column:
         lines.append(f"Weights: {weights.column}, at most {weights.cap:g}.")
@@ -145,14 +146,14 @@ def _beside(public: confide.Schema) -> list[str]:
 
 
 def _print_columns(found: confide.data.Comparison) -> None:
-    """Report missing and additional columns of a table."""
+    """Print the declared columns that the table lacks, and its undeclared columns."""
     for name, near in found.absent:
         hint = "" if near is None else f" Is it {near!r}?"
         console.print(f"The table lacks the declared column {name!r}.{hint}", markup=False)
     if found.separator is not None:
         console.print(
             f"The only column has {found.separator_name} in its name. Is that the "
-            "separator? Commas, semicolons and tabs are understood; write the table with "
+            "separator? Commas, semicolons and tabs are recognised; write the table with "
             "one of these."
         )
     if found.extra:
@@ -198,7 +199,10 @@ def _print_comparison(
         )
         return
     fine = len(found.findings) - len(amiss)
-    console.print(f"{fine} of {len(found.findings)} columns agree fully with the schema.")
+    effect = "; a fit would accept the others as described above" if amiss else ""
+    console.print(
+        f"{fine} of {len(found.findings)} columns agree fully with the schema{effect}."
+    )
     console.print(f"\n[dim]{ADVICE}[/dim]")
 
 
@@ -218,7 +222,7 @@ def _suggestion(one: confide.data.Undeclared) -> str:
 
 
 def _print_unmatched(finding: confide.data.Finding) -> None:
-    """Report declared values that never occur, and possible causes."""
+    """Print the declared values that never occur in a column, and possible causes."""
     if not finding.unmatched:
         return
     what = _listed(list(finding.unmatched))
@@ -248,9 +252,9 @@ def _effects(finding: confide.data.Finding, public: confide.Schema) -> list[str]
     if finding.undeclared:
         kept = getattr(part, "other", False)
         level = ("undeclared values ") + (
-            'become "other"' if kept else "are treated as none of the levels"
+            'become "other"' if kept else "are treated as belonging to none of the levels"
         )
-        label = "rows with undeclared labels are treated as negative for every class"
+        label = "rows with undeclared labels are treated as negative"
         words.append(label if part is public.target else level)
     return words
 
@@ -259,5 +263,5 @@ MISSING_RULES = {
     "refuse": 'missing values make a fit reject the table (missing = "refuse")',
     "drop": "rows without a target are dropped",
     "midpoint": "missing values are replaced by the middle of the range",
-    "category": "missing values are treated as none of the levels",
+    "category": "missing values are treated as belonging to none of the levels",
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,6 +24,7 @@ from confide.cli.output import (
     print_json,
     print_score,
     read_budget,
+    shown_place,
     warn_of_claims,
 )
 from confide.cli.tables import (
@@ -146,12 +148,15 @@ def _print_released(
         print_charge(found.guarantee, goods.book.account(paid.dataset), paid.anchor)
     out = files["out"]
     if out is not None:
-        told = f"Written to {out}. Next: confide report {model} --score {out}"
+        words = f"{shlex.quote(str(model))} --score {shlex.quote(str(out))}"
+        if goods.place is not None:
+            words += f" --ledger {shlex.quote(shown_place(goods.place))}"
+        told = f"Written to {out}. Next: confide report {words}"
         console.print(told, markup=False, soft_wrap=True)
 
 
 def schema_of(estimator: Any, model: Path) -> confide.Schema:
-    """Return the schema of a model; without one a file cannot be read."""
+    """Return the schema of a model; raise an error if the model has none."""
     if estimator.schema_ is None:
         raise InvalidParameter(
             "the model",

@@ -4,7 +4,7 @@ Names of columns, files and datasets may come from anyone. A control character i
 or one that reverses the direction of writing, could make a line of output misleading.
 
 Writing may fail, for example on a closed pipe or a full disk. Errors on standard error are
-ignored, because work that has been charged must not stop for lack of a reader. Errors on
+ignored, because work that has been charged must not stop when a message is lost. Errors on
 standard output are raised, so that a release is saved elsewhere.
 """
 
@@ -64,7 +64,7 @@ def _visible_sign(sign: str) -> str:
 
 
 class Aside:
-    """Stream that drops text that cannot be written, for messages that may be lost."""
+    """Stream for messages that may be lost: text that cannot be written is dropped."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -110,7 +110,7 @@ class Screen(Console):
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterator[Segment]:
-        """Yield the segments of a renderable with escaped text."""
+        """Yield the rendered segments, with control characters in their text escaped."""
         for segment in super().render(renderable, options):
             if segment.control or segment.text.isprintable():
                 yield segment
@@ -119,7 +119,7 @@ class Screen(Console):
 
 
 def silence(stream: Any) -> None:
-    """Redirect a failed stream to the null device; Python flushes it again at exit."""
+    """Redirect a failed stream to the null device, because Python flushes it at exit."""
     with suppress(OSError, ValueError, AttributeError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())

@@ -1,6 +1,6 @@
 """Tables given to commands: a file, a folder or a pattern.
 
-A table is held in memory, streamed, or held by worker processes.
+A table is held in memory, read again in every pass, or held by worker processes.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ Formula = Annotated[
 
 
 def read_schema(path: Path, formula: str | None) -> tuple[confide.Schema, bool]:
-    """Return a schema, with the terms of a formula, and whether to fit an intercept."""
+    """Read a schema and apply a formula to it; also return whether to fit an intercept."""
     public = confide.Schema.from_toml(path)
     if formula is None:
         return public, True
@@ -69,7 +69,7 @@ def read_schema(path: Path, formula: str | None) -> tuple[confide.Schema, bool]:
 
 
 def check_table(table: str) -> None:
-    """Raise if a table does not exist; patterns are checked later."""
+    """Raise an error if a table does not exist; patterns are checked later."""
     if not confide.data.local_path(table).exists() and not has_magic(table):
         raise InvalidParameter(
             "the table",
@@ -79,13 +79,14 @@ def check_table(table: str) -> None:
 
 
 def check_apart_from_table(option: str, out: Path, table: str) -> None:
-    """Raise if an output file would overwrite a file of the table."""
+    """Raise an error if an output file would overwrite a file of the table."""
     place = confide.data.local_path(table)
     found = [place] if place.exists() else [Path(name) for name in glob(table)]  # noqa: PTH207 - a pattern may be absolute
     for one in found:
         check_apart(option, out, {"the table": one})
         if one.is_dir() and out.exists() and out.resolve().is_relative_to(one.resolve()):
-            raise InvalidParameter(option, "none of the table's files", str(out))
+            must = "a file that does not belong to the table"
+            raise InvalidParameter(option, must, str(out))
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +116,7 @@ class ReadMode:
         return self.workers is not None or self.address is not None
 
     def streams(self, table: str) -> bool:
-        """Return whether a table is read again in each sweep, by default if it is large."""
+        """Return whether to read a table again in every pass (default: if it is large)."""
         return confide.data.is_in_parts(table) if self.stream is None else self.stream
 
 
@@ -125,7 +126,8 @@ def open_for_fit(
 ) -> Iterator[Any]:
     """Yield a table for a fit, and show progress on standard error.
 
-    A table in memory also has the column ``person``, as text.
+    If ``person`` names a column that is not in the schema, a table in memory has this
+    column too, as text.
     """
     if way.on_workers:
         with _on_workers(table, way) as held:

@@ -1,4 +1,4 @@
-"""Public schemas, private rows, tables and datasets."""
+"""Public schemas, confidential rows, tables in files and public datasets."""
 
 from confide.data.datasets.catalogue import DATASETS, Dataset, load, load_a9a
 from confide.data.datasets.loaders import load_acs, load_kddcup99, load_warfarin

@@ -1,9 +1,9 @@
-"""Public rules for dividing the budget of a description and for the number of bins.
+"""Public rules for dividing the budget of a description, and for the number of bins.
 
-Every table has the same weight, and a query for a range has half of it. There are two such
-queries for every range. The same noise is added to all counts, with twice the scale for
-range queries. Tables and range queries are accounted for together
-(docs/proofs/description.md).
+All counts of tables receive noise of the same scale. Each range that is estimated requires
+two queries, whose counts receive noise of twice this scale. A range query therefore costs
+half as much epsilon as a table under pure DP, and a quarter of its μ² under Gaussian DP.
+Tables and range queries are accounted for together (docs/proofs/description.md).
 """
 
 import math
@@ -18,7 +18,7 @@ from confide.noise import Gaussian, Laplace
 from confide.privacy import Budget, Neighbours, Pure, round_up
 
 RANGE_WEIGHT = Fraction(1, 2)
-"""Weight of a range query relative to a table; a power of two keeps scales exact."""
+"""Noise scale of tables relative to range queries; a power of two keeps scales exact."""
 FEWEST_BINS, MOST_BINS = 8, 200
 PAIR_BINS = 6
 """Approximate number of bins of a numeric column in a cross-tabulation."""
@@ -26,7 +26,7 @@ PAIR_BINS = 6
 
 @dataclass(frozen=True, slots=True)
 class CountPrice:
-    """Noise on the counts of tables and of range queries, and their privacy event."""
+    """Noise on the counts of tables and range queries, and the event for all counts."""
 
     tables: CountNoise
     ranges: CountNoise
@@ -37,9 +37,9 @@ class CountPrice:
 def price_of(
     budget: Budget, tables: int, ranges: int, neighbours: Neighbours
 ) -> CountPrice:
-    """Return the noise on tables and range queries for which their cost is the budget.
+    """Choose noise for tables and range queries so that their total cost is the budget.
 
-    In every table and every range query, a record changes one count under add-remove
+    In every table and every range query, one record affects one count under add-remove
     neighbours, and two counts under replace-one neighbours.
     """
     looks, power = LOOKS * ranges, 1 if isinstance(budget, Pure) else 2
@@ -57,16 +57,17 @@ def price_of(
 
 
 def range_share(tables: int, ranges: int, budget: Budget) -> Fraction:
-    """Return the share of a budget that is spent on ranges."""
+    """Return the share of the budget that is spent on estimating ranges."""
     part = LOOKS * ranges * RANGE_WEIGHT ** (1 if isinstance(budget, Pure) else 2)
     return part / (tables + part)
 
 
 def bin_count(noise: CountNoise, rows: int | None) -> int:
-    """Return the number of bins of a histogram, from the public number of rows if known.
+    """Return the number of bins of a histogram, from the number of rows if it is known.
 
-    In a histogram with B bins, the noise of a cumulative count in the middle is √B/2 times
-    that of a count, and a bin has 1/B of the rows. The result balances these two errors.
+    If a histogram has B bins, the noise of a cumulative count in the middle is √B/2 times
+    the noise of one count, and each bin contains 1/B of the rows on average. The result
+    balances these two errors.
     """
     about = ROWS_IF_UNKNOWN[type(noise)] if rows is None else rows
     best = (2 * about / noise.deviation(1)) ** (2 / 3)

@@ -1,7 +1,8 @@
-"""Public cells of the tables in which records are counted.
+"""Levels and bins by which records are counted, and the tables of these counts.
 
-The cell of a value does not depend on other values. Missing, undeclared and out-of-range
-values have cells of their own, so that every record is in exactly one cell of every table.
+A cell is a level, a bin of numbers, or a group of special values. Cells are public, and the
+cell of a value does not depend on other values. Missing, undeclared and out-of-range values
+have separate cells, so every record is in exactly one cell of every table.
 """
 
 import math
@@ -21,7 +22,7 @@ from confide.errors import InvalidParameter
 MISSING, UNDECLARED, BELOW, ABOVE = "missing", "undeclared", "below", "above"
 WORDS = {False: "no", True: "yes"}
 NICE = (1, 2, 5, 10)
-"""Possible widths of bins, up to a power of ten."""
+"""Possible widths of bins, divided by a power of ten."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class LevelCells:
         return len(self.levels) + 2
 
     def place(self, values: Any) -> AnyArray:
-        """Return the cell of every value."""
+        """Return the index of the cell of every value."""
         other = len(self.levels)
         codes = level_codes(values, self.levels, f"column {self.name!r}", other=other)
         return np.where(codes < 0, other + 1, codes).astype(np.intp)
@@ -64,7 +65,7 @@ class TruthCells:
 
     @property
     def levels(self) -> tuple[Any, ...]:
-        """The possible values, in the order of the numbers that encode them."""
+        """The possible values, in the order of their numeric codes."""
         values: tuple[Any, ...] = self.column.possible
         return values
 
@@ -79,18 +80,18 @@ class TruthCells:
         return len(self.levels) + 1
 
     def place(self, values: Any) -> AnyArray:
-        """Return the cell of every value."""
+        """Return the index of the cell of every value."""
         read = self.column.read(values)
         return np.where(np.isnan(read), len(self.levels), read).astype(np.intp)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NumberCells:
-    """Adjacent bins, with cells for smaller values, larger values and missing values.
+    """Bins of a numeric column, and cells for smaller, larger and missing values.
 
-    ``edges`` are on the scale on which the column is read, which is the transformed scale
-    of a transformed column. ``whole`` states whether the declared limits are whole numbers,
-    in which case the edges lie between whole numbers.
+    ``edges`` are the ends of the bins, after the transformation of the column if it has
+    one. ``whole`` states whether the declared limits are whole numbers, in which case the
+    edges lie between whole numbers.
     """
 
     column: Any
@@ -129,12 +130,12 @@ class NumberCells:
         return (BELOW, *ends, ABOVE, MISSING)
 
     def show(self, value: float) -> str:
-        """Return a number of the column as text."""
+        """Format a value of the column as text."""
         text: str = self.column.shown(value)
         return text
 
     def place(self, values: Any) -> AnyArray:
-        """Return the cell of every value; the last bin includes both of its ends."""
+        """Return the index of each value's cell; the last bin includes both of its ends."""
         read = np.asarray(self.column.read(values), dtype=np.float64)
         cell = np.searchsorted(self.edges, read, side="right")
         cell = np.where(read == self.edges[-1], self.bins, cell)
@@ -145,7 +146,7 @@ Cells: TypeAlias = LevelCells | TruthCells | NumberCells
 
 
 def bin_label(cells: NumberCells, low: float, high: float) -> str:
-    """Return the label of a bin, which for whole numbers has the first and the last."""
+    """Return the label of a bin: its ends, or its first and last whole number."""
     if cells.whole and high - low >= 1:
         low, high = math.ceil(low), math.floor(high)
         if low == high:
@@ -154,26 +155,26 @@ def bin_label(cells: NumberCells, low: float, high: float) -> str:
 
 
 def is_number(part: Any) -> bool:
-    """Return whether a column is counted in bins because its values are not listed."""
+    """Return whether a column is counted in bins, having no list of possible values."""
     return not part.levels and not getattr(part, "possible", ())
 
 
 def level_cells(part: Any) -> LevelCells | TruthCells:
-    """Return the cells of a column whose values are listed."""
+    """Return the cells of a column with a list of possible values."""
     if part.levels:
         return LevelCells(part.name, tuple(part.levels))
     return TruthCells(part)
 
 
 def number_column(part: Any) -> Any:
-    """Return the column that reads the numbers; for a target, a new numeric column."""
+    """Return the column itself or, for a target, a numeric column with the same range."""
     if hasattr(part, "read"):
         return part
     return Number(part.name, *part.ends)
 
 
 def number_cells(part: Any, declared: Any, bins: int) -> NumberCells:
-    """Return about the given number of bins over the range of a column.
+    """Return cells with about the given number of bins over the range of a column.
 
     ``declared`` is the column as declared in the schema, before its range was estimated.
     """
@@ -194,7 +195,7 @@ def number_cells(part: Any, declared: Any, bins: int) -> NumberCells:
 
 
 def nice_width(least: float) -> float:
-    """Return the smallest of 1, 2 and 5 times powers of ten that is at least a width."""
+    """Round a width up to 1, 2 or 5 times a power of ten."""
     power = 10.0 ** math.floor(math.log10(least))
     if power >= 1:
         power = round(power)
@@ -203,13 +204,13 @@ def nice_width(least: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The cells of one column, or all pairs of cells of two columns."""
+    """Layout of a table of counts by one column, or of a cross-tabulation of two."""
 
     parts: tuple[Cells, ...]
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns that are counted together."""
+        """Names of the columns."""
         return tuple(cells.name for cells in self.parts)
 
     @property
@@ -231,11 +232,12 @@ def chosen_pairs(schema: Schema, pairs: Sequence[Sequence[str]]) -> tuple[Any, .
         if len(names) != 2 or len({*names}) != 2 or not {*names} <= {*parts}:
             raise InvalidParameter(
                 "pairs",
-                f"two different columns each, chosen from {list(parts)}",
+                f"a list of pairs of different columns from {list(parts)}",
                 names,
                 'Write pairs=[("age", "region")].',
             )
         found.append((parts[names[0]], parts[names[1]]))
     if len({frozenset(names) for names in pairs}) != len(found):
-        raise InvalidParameter("pairs", "all different", [list(pair) for pair in pairs])
+        must = "different from each other"
+        raise InvalidParameter("pairs", must, str([tuple(pair) for pair in pairs]))
     return tuple(found)

@@ -18,9 +18,10 @@ from confide.mechanisms.ranges.read_range import RangeQuery
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """Private counts in grids and in tables, and the private number of rows.
+    """Private counts for range queries and tables, and the private number of rows.
 
-    ``cells`` are the cells of the tables, which are public.
+    ``grids`` are the counts for the range queries. ``cells`` are the public layouts of the
+    tables, and ``tables`` their counts.
     """
 
     cells: tuple[Table, ...]
@@ -31,14 +32,14 @@ class Counted:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """Picklable function that counts the records in the cells of grids and tables."""
+    """Picklable function that counts records for range queries and tables."""
 
     schema: Schema
     queries: tuple[RangeQuery, ...]
     tables: tuple[Table, ...]
 
     def __call__(self, piece: Any) -> Partial:
-        """Count the records of a chunk of the table, reading every column only once."""
+        """Count the records in a chunk of rows, reading every column only once."""
         held: dict[str, Any] = {}
 
         def values(name: str) -> Any:
@@ -62,7 +63,7 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class TableRows:
-    """A table that can be counted repeatedly."""
+    """A table whose rows can be counted repeatedly."""
 
     schema: Schema
     table: Any
@@ -76,11 +77,11 @@ class TableRows:
 
     @property
     def known(self) -> int | None:
-        """Number of rows, if it is known before they are counted."""
+        """Number of rows if the table is in memory; None if they must be counted."""
         return len(self.table) if self.parts is None else None
 
     def count(self, queries: tuple[RangeQuery, ...], tables: tuple[Table, ...]) -> Counted:
-        """Count all rows in one pass."""
+        """Count all rows for the range queries and tables, in one pass."""
         look = Count(self.schema, queries, tables)
         if self.parts is None:
             found = look(self.table)

@@ -1,8 +1,8 @@
-"""Estimates of a description, computed from noisy counts without access to data.
+"""Descriptive statistics, estimated from noisy counts without access to data.
 
-Counts refer to the rows of the table, so their intervals cover noise only. Shares, means,
-standard deviations and quantiles refer to the population from which the rows were drawn, so
-their intervals cover noise and sampling.
+Counts refer to the rows of the table, so their intervals account for noise only. Shares,
+means, standard deviations and quantiles refer to the population from which the rows were
+drawn, so their intervals account for noise and sampling.
 """
 
 import math
@@ -28,10 +28,9 @@ MOST_SHOWN_BINS = 20
 
 @dataclass(frozen=True, slots=True)
 class RowCount:
-    """Estimated number of rows, its variance, and the weight of every table in it.
+    """Number of rows, estimated as a weighted mean of the totals of all tables.
 
-    ``part`` has the weights of the totals of the tables. They are 0 if the number of rows
-    is public.
+    ``part`` has the weights of the tables, which are 0 if the number of rows is public.
     """
 
     value: float
@@ -41,7 +40,7 @@ class RowCount:
 
 @dataclass(frozen=True, slots=True)
 class LevelLine:
-    """A level, with the number and the share of its rows."""
+    """Number and share of the rows with one level, or in one bin or cell."""
 
     label: str
     count: IntervalEstimate
@@ -76,7 +75,7 @@ class NumberFigures:
 
 @dataclass(frozen=True, slots=True)
 class PairFigures:
-    """A cross-tabulation of two columns, with one line for every cell."""
+    """A cross-tabulation of two columns, with an estimate for every cell."""
 
     names: tuple[str, str]
     rows: tuple[str, ...]
@@ -89,8 +88,8 @@ def row_count(
 ) -> RowCount:
     """Return the number of rows, as a weighted mean of the totals of all tables.
 
-    Tables with fewer cells have less noise in their total, and more weight. ``public`` is
-    the number of rows if it is public.
+    Tables with fewer cells have less noise in their total, and therefore more weight.
+    ``public`` is the number of rows, or None if it is not public.
     """
     if public is not None:
         return RowCount(float(public), 0.0, (0.0,) * len(tables))
@@ -103,9 +102,9 @@ def row_count(
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """The number of rows and the noise, for estimates from the counts of one table.
+    """The number of rows and the noise, from which shares in one table are estimated.
 
-    ``part`` is the weight of this table's total in the number of rows.
+    ``part`` is the weight of this table's total in the estimated number of rows.
     """
 
     rows: RowCount
@@ -113,7 +112,7 @@ class Basis:
     spread: Spread
 
     def share(self, count: float, cells: int = 1) -> IntervalEstimate:
-        """Return the share of the rows in some cells of the table, given their count."""
+        """Estimate the share of the rows in a group of cells, given their noisy count."""
         rows, spread = self.rows, self.spread
         n = max(rows.value, 1.0)
         share = min(max(count / n, 0.0), 1.0)
@@ -128,7 +127,7 @@ class Basis:
         return IntervalEstimate.around(count / n, reach, 0.0, 1.0)
 
     def line(self, label: str, count: float, cells: int = 1) -> LevelLine:
-        """Return the number and the share of the rows in some cells of the table."""
+        """Estimate the number and the share of the rows in a group of cells."""
         if cells == 1:
             reach = self.spread.reach_of_one(1.0, 0.0)
         else:
@@ -140,7 +139,7 @@ class Basis:
 def level_figures(
     cells: LevelCells | TruthCells, counts: Array, basis: Basis
 ) -> LevelFigures:
-    """Return the estimates for every level of a column."""
+    """Estimate the number and the share of the rows with each level of a column."""
     lines = (
         basis.line(label, float(count))
         for label, count in zip(cells.labels, counts, strict=True)
@@ -149,7 +148,7 @@ def level_figures(
 
 
 def pair_figures(table: Table, counts: Array, basis: Basis) -> PairFigures:
-    """Return the estimates for every pair of cells."""
+    """Estimate the number and the share of the rows in each cell of a cross-tabulation."""
     first, second = table.parts
     grid = counts.reshape(table.shape)
     lines = tuple(
@@ -167,8 +166,9 @@ class KnownCounts:
     """Counts of values that are not missing: below the bins, in each bin, and above them.
 
     The counts are adjusted to add up to ``total``, the number of values that are not
-    missing, which is estimated more precisely from all tables together. ``variance`` is the
-    noise variance of a count before the adjustment, ``of_total`` that of ``total``.
+    missing. This number is estimated more precisely, from all tables together. ``variance``
+    is the noise variance of a count before the adjustment, and ``of_total`` is the noise
+    variance of ``total``.
     """
 
     counts: Array
@@ -179,7 +179,7 @@ class KnownCounts:
 
     @classmethod
     def of(cls, cells: NumberCells, counts: Array, basis: Basis) -> "KnownCounts":
-        """Return the counts, adjusted to the number of rows minus the missing values."""
+        """Adjust the counts to add up to the number of rows minus the missing values."""
         known, missing = counts[:-1], float(counts[-1])
         rows, variance = basis.rows, basis.spread.variance
         total = max(rows.value - max(missing, 0.0), 1.0)
@@ -190,27 +190,27 @@ class KnownCounts:
         return cls(adjusted, middles, variance, total, of_total)
 
     def variance_of_mean(self, values: Array) -> float:
-        """Return the noise variance of a mean of values that are given per cell.
+        """Return the noise variance of the mean of a quantity that is given per cell.
 
-        ``values`` are deviations from this mean.
+        ``values`` are the deviations of the quantity from this mean.
         """
         middle = float(values.mean())
         own = self.variance * float(((values - middle) ** 2).sum())
         return (own + middle**2 * self.of_total) / self.total**2
 
     def mean(self, values: Array) -> float:
-        """Return the mean of values that are given per cell."""
+        """Return the mean of a quantity that is given per cell."""
         return float(self.counts @ values) / self.total
 
     def variance_up_to(self, cells: int) -> float:
-        """Return the noise variance of the share of values in the first cells."""
+        """Return the noise variance of the share of values in the first ``cells`` cells."""
         part = cells / len(self.counts)
         own = self.variance * cells * (1 - part)
         return (own + part**2 * self.of_total) / self.total**2
 
 
 def number_figures(cells: NumberCells, counts: Array, basis: Basis) -> NumberFigures:
-    """Return the estimates for a numeric column, from the counts of its bins."""
+    """Estimate the statistics of a numeric column from the counts of its bins."""
     known = KnownCounts.of(cells, counts, basis)
     spread, of_known = basis.spread, RowCount(known.total, known.of_total, ())
     beyond = Basis(of_known, 0.0, spread).share(float(counts[0] + counts[-2]), 2)
@@ -230,12 +230,13 @@ def number_figures(cells: NumberCells, counts: Array, basis: Basis) -> NumberFig
 def moments(
     known: KnownCounts, edges: Array, spread: Spread
 ) -> tuple[IntervalEstimate, IntervalEstimate]:
-    """Return the mean and standard deviation of values clipped to the bins.
+    """Estimate the mean and standard deviation of values clipped to the range of the bins.
 
     A value differs from the middle of its bin by at most half the width of the bin. The
-    interval of the mean is widened by the mean of these half-widths and, by the triangle
-    inequality, that of the standard deviation by their root mean square. All computations
-    are in units of half the range, because the square of the range may overflow.
+    interval of the mean is therefore widened by the mean of these half-widths. By the
+    triangle inequality, the interval of the standard deviation is widened by their root
+    mean square. All computations are in units of half the range, because the square of the
+    range may overflow.
     """
     low, high = float(edges[0]), float(edges[-1])
     middle, unit = low / 2 + high / 2, high / 2 - low / 2
@@ -263,7 +264,7 @@ def moments(
 def quantiles(
     known: KnownCounts, cells: NumberCells, spread: Spread
 ) -> tuple[tuple[float, IntervalEstimate], ...]:
-    """Return quantiles with intervals from the estimated distribution function."""
+    """Estimate quantiles, with intervals, from the estimated distribution function."""
     raw = np.cumsum(known.counts) / known.total
     rising = np.asarray(isotonic_regression(raw[:-1], y_min=0.0, y_max=1.0))
     found = []
@@ -295,8 +296,7 @@ def bin_at(cells: NumberCells, rising: Array, share: float) -> tuple[float, floa
 def quantile_at(cells: NumberCells, rising: Array, share: float) -> float:
     """Return a quantile, interpolated within its bin.
 
-    For whole numbers the result is a whole number: the middle of a bin with a single
-    number, and otherwise the nearest number.
+    For whole numbers, the result is rounded to a whole number within the bin.
     """
     edges = cells.shown_edges
     place = int(np.searchsorted(rising, share))
@@ -313,7 +313,7 @@ def quantile_at(cells: NumberCells, rising: Array, share: float) -> float:
 
 
 def histogram(cells: NumberCells, counts: Array, basis: Basis) -> tuple[LevelLine, ...]:
-    """Return a histogram in which adjacent bins are merged, so that there are few bins."""
+    """Merge adjacent bins to a histogram with at most ``MOST_SHOWN_BINS`` bins."""
     edges, inner = cells.shown_edges, counts[1:-2]
     step = next(k for k in (1, 2, 4, 5, 10, 20) if cells.bins <= k * MOST_SHOWN_BINS)
     lines = []

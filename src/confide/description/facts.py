@@ -1,6 +1,7 @@
-"""Facts from a description for the schema: rows, shares of levels, typical ranges.
+"""Facts that a description adds to a schema: rows, shares of levels, typical ranges.
 
-Plans use these facts. Fits use them to decide whether private ranges are worth their cost.
+Plans use these facts, and fits use them to decide whether private ranges are worth their
+cost.
 """
 
 import math
@@ -19,7 +20,7 @@ STEPS = 10**DIGITS
 def with_typical_facts(
     schema: Schema, found: Description
 ) -> tuple[Schema, Mapping[str, Any]]:
-    """Return the schema with the estimated facts, and these facts by column."""
+    """Return the schema with the estimated facts, and the facts by column."""
     figures = {one.name: one for one in found.figures}
     rows = max(1, round(found.rows.value))
     facts: dict[str, Any] = {"rows of the table": rows}
@@ -50,7 +51,7 @@ def _told(part: Any, one: LevelFigures | NumberFigures) -> tuple[Any, Any]:
 
 
 def _with_typical(part: Any, one: NumberFigures) -> tuple[Any, Any]:
-    """Set the typical range from the 10 % and 90 % quantiles, within the limits."""
+    """Set a column's typical range to its 10 % and 90 % quantiles, within its limits."""
     if not hasattr(part, "typical"):
         return part, None
     held = {share: found.value for share, found in one.quantiles}

@@ -1,4 +1,4 @@
-"""Intervals for estimates from noisy counts, covering noise and sampling."""
+"""Intervals for estimates from noisy counts, which account for noise and sampling."""
 
 import math
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class IntervalEstimate:
     def around(
         cls, value: float, reach: float, least: float = -math.inf, most: float = math.inf
     ) -> "IntervalEstimate":
-        """Return an estimate with an interval of a given half-width, within its bounds."""
+        """Return an estimate and an interval of given half-width, clipped to bounds."""
         mid = float(min(max(value, least), most))
         return cls(mid, max(mid - reach, least), min(mid + reach, most))
 
@@ -31,8 +31,7 @@ class IntervalEstimate:
 class Spread:
     """The noise on every count, and the confidence level.
 
-    ``sharp`` states whether the noise is Laplace noise, which has heavier tails than a
-    normal error.
+    ``sharp`` is true for Laplace noise, which has heavier tails than a normal error.
     """
 
     noise: CountNoise
@@ -50,11 +49,14 @@ class Spread:
         return -float(ndtri((1 - self.level) / 2))
 
     def reach(self, variance: float) -> float:
-        """Return the half-width for a sum of many errors with a given variance."""
+        """Return the half-width of an interval for an approximately normal error."""
         return self.normal * math.sqrt(max(variance, 0.0))
 
     def reach_of_one(self, factor: float, variance: float) -> float:
-        """Return the half-width for one noise value times a factor, plus a normal error."""
+        """Return the half-width for the noise of one count plus a normal error.
+
+        The noise is multiplied by ``factor``, and ``variance`` is that of the normal error.
+        """
         if not self.sharp:
             return self.reach(variance + factor**2 * self.variance)
         scale = factor * self.noise.scale
@@ -64,7 +66,7 @@ class Spread:
 
 
 def laplace_and_normal(chance: float, scale: float, deviation: float) -> float:
-    """Return the two-sided quantile of Laplace plus normal noise for a tail probability."""
+    """Return t such that |Laplace + normal noise| exceeds t with probability ``chance``."""
     if deviation <= 1e-6 * scale:
         return scale * math.log(1 / chance)
     ratio = deviation / scale

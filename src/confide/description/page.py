@@ -1,4 +1,4 @@
-"""HTML of descriptions: a self-contained page, and a table for notebooks."""
+"""Descriptions as HTML: a self-contained page, and a table for notebooks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def description_page(found: Description, version: str = "") -> str:
 
 
 def notebook_table(found: Description) -> str:
-    """Return the HTML of the estimates only, for a notebook."""
+    """Return HTML with the estimates only, for a notebook."""
     return render(TEMPLATE, {**_content(found), "whole": False, "version": ""})
 
 

@@ -1,4 +1,4 @@
-"""Private description of a table: check, calibrate, count, charge, release."""
+"""Private description of a table: checks, calibration, counting, charging and release."""
 
 import hashlib
 import json
@@ -72,9 +72,10 @@ RangeUse = Literal["private", "public"]
 
 @dataclass(frozen=True, slots=True)
 class DescriptionPlan:
-    """The planned counts of a description and their cost, from public facts only.
+    """The counts to be released in a description, and their cost, from public information.
 
-    ``schema`` is the declared schema. ``pairs`` are the pairs of columns to cross-tabulate.
+    ``schema`` is the declared schema, ``pairs`` are the pairs of columns to cross-tabulate,
+    and ``queries`` are the queries for ranges.
     """
 
     schema: Schema
@@ -92,7 +93,7 @@ class DescriptionPlan:
         return (*self.schema.columns, self.schema.target)
 
     def tables(self, schema: Schema, rows: int | None) -> tuple[Table, ...]:
-        """Return the tables to count, with bins for the ranges of a schema."""
+        """Return the layouts of the tables, with bins that cover the ranges in a schema."""
         about = self.schema.rows if rows is None else rows
         bins = bin_count(self.price.tables, about)
         singles = (self._cells(schema, part, bins) for part in self.parts)
@@ -103,7 +104,10 @@ class DescriptionPlan:
         return (*singles, *pairs)
 
     def count(self, rows: TableRows) -> Counted:
-        """Count the rows in one pass, and raise if the table cannot be described."""
+        """Count the rows in one pass, and reject tables of unsuitable size.
+
+        If the number of rows is public, an empty table is rejected.
+        """
         known = rows.known if self.count_is_public else None
         found = rows.count(self.queries, self.tables(self.schema, known))
         if self.count_is_public:
@@ -205,7 +209,7 @@ def describe(
     [0.8, 0.2]
     """
     if not isinstance(level, float) or not 0.5 <= level < 1:
-        raise InvalidParameter("level", "a number from 0.5 to 1, such as 0.95", level)
+        raise InvalidParameter("level", "at least 0.5 and below 1, such as 0.95", level)
     plan = plan_description(schema, budget, pairs, ranges, neighbours)
     name = schema.name if ledger is None else dataset_name(schema, ledger)
     rows = TableRows.of(table, schema)
@@ -280,13 +284,13 @@ def plan_description(
         plan = replace(plan, guarantee=plan.guarantee.assuming(line))
     large = [table for table in plan.tables(schema, MAX_ROWS) if table.size > MOST_CELLS]
     if large:
-        must = f"of columns with at most {MOST_CELLS:,} cells together"
+        must = f"pairs of columns whose table has at most {MOST_CELLS:,} cells"
         raise InvalidParameter("pairs", must, list(large[0].names))
     return plan
 
 
 def _counts_of(rows: TableRows, counted: Counted, tables: tuple[Table, ...]) -> list[Array]:
-    """Return the counts of all tables, with another pass for tables with new bins."""
+    """Return the counts of all tables, counting again for tables with new bins."""
     moved = [
         place
         for place, (before, after) in enumerate(zip(counted.cells, tables, strict=True))
@@ -310,7 +314,7 @@ def _same_bins(before: Table, after: Table) -> bool:
 
 
 def _published(counts: list[Array], price: CountPrice, entropy: Entropy) -> list[Array]:
-    """Add one vector of noise to all counts, and round exactly."""
+    """Add noise to all counts as one vector, and round the results exactly."""
     ends = np.cumsum([len(one) for one in counts])
     noisy = publish(np.concatenate(counts), price.tables, entropy, MAX_ROWS)
     return np.split(noisy, ends[:-1])
@@ -350,7 +354,7 @@ def _figures(
 
 
 def _with_purchases(found: Description, name: str, entry: str) -> Schema:
-    """Return the schema for later fits, with a record of the facts that were estimated."""
+    """Return the schema with the estimated facts and a record of their privacy cost."""
     narrow, promise = found.schema, found.guarantee
     price = str(promise.budget)
     price = price if promise.private else f"{price}, NOT PRIVATE, a seed was used"

@@ -29,7 +29,7 @@ NAMES |= {0.75: "75 % quantile", 0.9: "90 % quantile"}
 
 @dataclass(frozen=True, slots=True)
 class ShownLine:
-    """A line of the table: label, value, interval, and a share to draw as a bar."""
+    """Line of a printed table: label, value, interval, and a share to draw as a bar."""
 
     label: str
     value: str
@@ -39,7 +39,7 @@ class ShownLine:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The name and the lines of one column; ``bars`` are the bins of a histogram."""
+    """Name, note and printed lines of one column; ``bars`` are those of its histogram."""
 
     name: str
     note: str
@@ -48,12 +48,12 @@ class Group:
 
 
 def percent(value: float) -> str:
-    """Return a share in percent, with one decimal."""
+    """Format a share in percent, with one decimal."""
     return f"{100 * value:.1f} %"
 
 
 def whole(value: float) -> str:
-    """Return a count as text."""
+    """Format a count as text."""
     return f"{value:,.0f}"
 
 
@@ -91,7 +91,9 @@ def _number_group(one: NumberFigures, found: Description) -> Group:
     low, high = map(cells.show, ends)
     note = f"bins from {low} to {high}"
     if one.name in found.hidden:
-        note += "; noise hides its range"
+        note += (
+            "; the column's range could not be estimated, because the noise is too large"
+        )
     elif one.name in found.ranges:
         note += ", a privately estimated range"
     show = cells.show if cells.column.finest else short
@@ -119,7 +121,7 @@ def _between(estimate: IntervalEstimate, show: Callable[[float], str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ShownPair:
-    """A table of two columns, in % of all rows; empty lines are left out."""
+    """Printed cross-tabulation in % of all rows, without empty rows and columns."""
 
     title: str
     heads: tuple[str, ...]

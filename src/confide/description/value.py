@@ -21,7 +21,7 @@ FRAME_COLUMNS = ("column", "statistic", "of", "estimate", "lower", "upper")
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One estimate of a description; ``of`` is its level, bin or quantile."""
+    """One estimate of a description; ``of`` names its level, bin or quantile."""
 
     column: str
     statistic: str
@@ -39,7 +39,7 @@ class Description:
     ----------
     schema : Schema
         The schema with the estimated ranges, and with typical values for plans. Later fits
-        and plans can use it at no further cost.
+        and plans can use this schema at no further cost.
     guarantee : Guarantee
         Guarantee of the release.
     events : tuple of Event
@@ -57,7 +57,7 @@ class Description:
     ranges : tuple of str, default=()
         Columns whose ranges were estimated.
     hidden : tuple of str, default=()
-        Columns whose range could not be found because of the noise.
+        Columns whose range could not be estimated because of the noise.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""scikit-learn estimators: thin wrappers around the mechanisms.
+"""Estimators with the scikit-learn interface, as thin wrappers around the mechanisms.
 
-A module is imported when one of its names is first used, so importing the catalogue alone
-is fast.
+A module is imported when one of its names is first used, so it is fast to import only the
+registry of estimators.
 """
 
 from typing import TYPE_CHECKING
@@ -12,7 +12,11 @@ if TYPE_CHECKING:
     from confide.estimators._compare import compare_models
     from confide.estimators._holdout import Holdout
     from confide.estimators._load import load_model
-    from confide.estimators._model_file import file_content, release_hash
+    from confide.estimators._model_file import (
+        coefficients_hash,
+        file_content,
+        release_hash,
+    )
     from confide.estimators._predict_chunks import each_piece
     from confide.estimators._prepare import CalibratedFit
     from confide.estimators._spec import FitSpec
@@ -43,6 +47,7 @@ __all__ = [
     "SparseLinearRegression",
     "buy_ranges",
     "check_booked",
+    "coefficients_hash",
     "compare_models",
     "each_piece",
     "file_content",
@@ -58,7 +63,7 @@ if not TYPE_CHECKING:
             "_compare": ("compare_models",),
             "_holdout": ("Holdout",),
             "_load": ("load_model",),
-            "_model_file": ("file_content", "release_hash"),
+            "_model_file": ("coefficients_hash", "file_content", "release_hash"),
             "_predict_chunks": ("each_piece",),
             "_prepare": ("CalibratedFit",),
             "_spec": ("FitSpec",),

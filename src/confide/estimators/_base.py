@@ -1,8 +1,8 @@
-"""Base class of the estimators: read, bound, calibrate, release and report.
+"""Base class of the estimators, with the steps of a fit: check, calibrate and release.
 
-All checks come before any computation on the rows. Parameters are checked first, then
-types, shapes and finiteness. Noise and ridge are calibrated from public facts. Rows are
-summed and noise is drawn only after the last check that can raise an error.
+Parameters are checked first, then the types, shapes and finiteness of the data. Noise and
+ridge are calibrated from public information. Rows are summed and noise is drawn only after
+the last check that can raise an error.
 """
 
 from abc import ABC, abstractmethod
@@ -75,7 +75,7 @@ BOUNDS = {
     "slope_bound": "It bounds the slope of the loss; steeper slopes are clipped.",
     "coef_norm": "It bounds the length of the coefficient vector.",
 }
-"""Public bounds that a user may set, with their purpose for error messages."""
+"""Names of public bounds that a user may set, with explanations for error messages."""
 
 
 class PrivateLinearModel(
@@ -103,15 +103,15 @@ class PrivateLinearModel(
 
     @abstractmethod
     def _rule(self, schema: Schema | None) -> TargetRule:
-        """Return the rule for reading the target, using the schema if there is one."""
+        """Return the rule by which the target is read and coded as numbers."""
 
     def _units(self, schema: Schema | None) -> tuple[float, float]:
-        """Return the unit and the origin of the linear predictor, in the user's units."""
+        """Return factor and constant that convert linear predictors to the user's units."""
         return 1.0, 0.0
 
     @property
     def schema_(self) -> Schema | None:
-        """The schema, including the ranges that the fit estimated."""
+        """The schema with the ranges that the fit estimated; None without a schema."""
         check_is_fitted(self, "release_")
         return self._schema
 
@@ -184,7 +184,7 @@ class PrivateLinearModel(
         return isinstance(self.l2, str) and self.l2 == "auto"
 
     def _read(self, spec: FitSpec, X: Any, y: Any, sample_weight: Any = None) -> Reading:
-        """Read a table and store its column names and count, as scikit-learn does."""
+        """Read a table; store the names and number of its columns, as scikit-learn does."""
         check = partial(validate_data, self, reset=True, ensure_min_samples=0)
         reading = reading_of(spec, X, y, check, sample_weight)
         self.n_features_in_ = reading.width
@@ -196,7 +196,7 @@ class PrivateLinearModel(
         return reading
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any = None) -> PreparedFit:
-        """Run all checks and calibrate, so that only charge and release remain."""
+        """Run all checks and calibrate the fit; only charge and release are left to do."""
         spec = self._spec()
         if sample_weight is not None:
             cap = read_weight_cap(self, spec.schema)
@@ -235,22 +235,22 @@ class PrivateLinearModel(
         return self
 
     def rehearse(self, X: Any, y: Any = None) -> DryRun:
-        """Return the guarantee that a fit on this table would have, at no cost.
+        """Return the guarantee that a fit to this table would have, at no privacy cost.
 
         All checks of `fit` are made, but no noise is drawn and no ledger is charged.
 
         Parameters
         ----------
         X : table, path or array
-            Rows, as in `fit`.
+            Table, as in `fit`.
         y : array or str, optional
             Target, as in `fit`.
 
         Returns
         -------
         DryRun
-            The ``guarantee`` of the fit, the ``dataset`` that a ledger would charge, and
-            the ``labels`` that would be read from the target.
+            The ``guarantee`` of the fit, the name of the ``dataset`` under which a ledger
+            would record it, and the ``labels`` that would be read from the target.
 
         Examples
         --------
@@ -272,14 +272,14 @@ class PrivateLinearModel(
         return DryRun(guarantee, ready.spec.dataset, labels)
 
     def calibrated(self, rows: int) -> CalibratedFit:
-        """Calibrate a fit for a number of rows, before any table is read.
+        """Calibrate the noise and the ridge of a fit before any table is read.
 
-        The model needs a schema, which must declare the labels of a classifier.
+        The model needs a schema and, if it is a classifier, declared labels.
 
         Parameters
         ----------
         rows : int
-            Number of rows. Used only under replace-one neighbours, where it is public.
+            Number of rows. Used only under the replace-one relation, where it is public.
 
         Returns
         -------
@@ -296,9 +296,9 @@ class PrivateLinearModel(
         return CalibratedFit(spec, task, found)
 
     def offers_intervals(self) -> bool:
-        """Return whether a fit with these settings could release intervals as well.
+        """Return whether a fit with the same settings could also release intervals.
 
-        Only public facts are used, and nothing is calibrated.
+        The answer depends on public information only, and nothing is calibrated.
 
         Returns
         -------
@@ -316,17 +316,17 @@ class PrivateLinearModel(
         return True
 
     def adopt(self, release: Release, charge_entry: Charge | None = None) -> Any:
-        """Attach a release of the same coefficients with a weaker guarantee.
+        """Replace the release by one of the same coefficients with another guarantee.
 
         A search fits many models for a single charge, so the guarantee of the selected
-        model must cover all of them.
+        model must cover all these fits.
 
         Parameters
         ----------
         release : Release
             The release of this fit, with another guarantee.
         charge_entry : Charge, optional
-            The charge, as recorded in the ledger.
+            Charge in the ledger under which the release is recorded.
 
         Returns
         -------
@@ -336,7 +336,9 @@ class PrivateLinearModel(
         check_is_fitted(self, "release_")
         if not np.array_equal(release.value, self.release_.value):
             raise InvalidParameter(
-                "release", "the release of this fit with another guarantee", "another"
+                "release",
+                "the release of this fit, changed only in its guarantee",
+                "other coefficients",
             )
         self.release_ = release
         if charge_entry is not None:
@@ -371,7 +373,8 @@ class PrivateLinearModel(
             shape = (len(classes), *shape)
         width = self.n_features_in_ if self.schema is None else len(self.schema.features)
         if release.value.shape != shape or width != self.n_features_in_:
-            raise InvalidParameter("coefficients", f"of shape {shape}", "another shape")
+            must = f"an array of shape {shape}"
+            raise InvalidParameter("coefficients", must, f"shape {release.value.shape}")
 
     def _set_coefficients(self, value: Array) -> None:
         """Split released coefficients into slopes and intercepts, in the user's units."""
@@ -403,7 +406,8 @@ class PrivateLinearModel(
         Returns
         -------
         Margins
-            A picklable function of a chunk of a table. It contains no data.
+            Picklable function that computes the linear predictors of the rows of a chunk.
+            It contains no data.
         """
         check_is_fitted(self, "release_")
         names = getattr(self, "feature_names_in_", None)
@@ -417,7 +421,7 @@ class PrivateLinearModel(
         )
 
     def _margins(self, X: Any) -> Array:
-        """Return the linear predictor of every row, one column per set of coefficients."""
+        """Return the linear predictors of all rows, with one column per coefficient set."""
         schema, margins = self.schema_, self.margin_map()
         table = table_to_predict(X, schema=schema is not None)
         if table is not None:
@@ -430,7 +434,7 @@ class PrivateLinearModel(
         return margins.of(features, NO_CASES if schema is None else schema.cases(X))
 
     def _display(self) -> Display:
-        """Return the map from one set of coefficients to the lines of the summary."""
+        """Return the map from one set of coefficients to those shown in the summary."""
         schema, height = self.schema_, self._bounding.height
         if schema is not None:
             return self.display_by(schema, height)
@@ -440,26 +444,26 @@ class PrivateLinearModel(
         return display_of_release(self.release_, names, factors)
 
     def _factors(self, schema: Schema | None, columns: int, height: float) -> Array:
-        """Return the factors that convert coefficients to the user's units."""
+        """Return the factors that undo the scaling of target and constant column."""
         factors = np.full(columns + bool(self.fit_intercept), self._units(schema)[0])
         if self.fit_intercept:
             factors[-1] *= height
         return factors
 
     def display_by(self, schema: Schema, height: float) -> Display:
-        """Return the map from coefficients to summary lines, for the ranges of a schema.
+        """Return the map from coefficients to those shown in a summary, for given ranges.
 
         Parameters
         ----------
         schema : Schema
-            Schema whose ranges scale the columns.
+            Schema with the ranges by which the columns are scaled.
         height : float
             Value of the constant column.
 
         Returns
         -------
         Display
-            Names of the lines, and the matrix that maps coefficients to their values.
+            Names of the coefficients shown, and the affine map to their values.
         """
         factors, origin = (
             self._factors(schema, len(schema.features), height),

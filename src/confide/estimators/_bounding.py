@@ -1,4 +1,4 @@
-"""Bounds on rows: a public norm, or public bounds on their entries."""
+"""Public bounds on the norm of rows, or on the entries of rows."""
 
 from dataclasses import dataclass
 
@@ -35,10 +35,10 @@ NO_ROW_NORM = (
 class Bounding:
     """Public bounds on rows, and the value of the constant column.
 
-    Rows are bounded by ``entries`` or, if that is None, by their Euclidean norm,
-    ``row_norm``. ``height`` is the value of the constant column. ``few`` are additional
-    bounds on the entries of rows that are bounded by norm. If records are weighted by
-    their norm, a record of norm ``most``, including the constant column, has weight 1;
+    The entries of rows are bounded by ``entries`` or, if this is None, the Euclidean norm
+    of rows is bounded by ``row_norm``. In the latter case, ``few`` may hold further bounds
+    on entries. ``height`` is the value of the constant column. If records are weighted by
+    norm, ``most`` is the norm (including the constant column) at which the weight is 1;
     otherwise ``most`` is None.
     """
 
@@ -56,7 +56,7 @@ class Bounding:
         *,
         constant: bool = True,
     ) -> InMemoryRows:
-        """Return bounded rows, in a form that only mechanisms can use."""
+        """Return bounded rows, wrapped in an object whose values only mechanisms read."""
         height = self.height if constant else 0.0
         if self.entries is not None:
             return bound_entries(features, target, self.entries, height).with_cases(cases)
@@ -72,7 +72,7 @@ class Bounding:
 
     @property
     def known(self) -> EntryBounds | None:
-        """The bounds on entries, or None."""
+        """Bounds on the entries of rows, or None."""
         return self.entries or self.few
 
 
@@ -86,7 +86,7 @@ def bounding_for(
 ) -> Bounding:
     """Return the bounds on rows for a mechanism, from public settings alone.
 
-    ``weighs`` is whether records are weighted by their norm if there is a schema.
+    ``weighs`` states whether records are weighted by norm. It is ignored without a schema.
     """
     kept = mechanism.row_bounds if isinstance(mechanism, EntryMechanism) else None
     if schema is not None:

@@ -20,7 +20,7 @@ def check_offset_of(rule: TargetRule, offset: Column) -> None:
 
 
 def read_weight_cap(model: Any, schema: Schema | None) -> float:
-    """Return the public cap on weights that are passed as ``sample_weight``."""
+    """Check and return the public cap on ``sample_weight``."""
     if schema is not None:
         raise InvalidParameter(
             "sample_weight",

@@ -28,9 +28,9 @@ from confide.privacy import Neighbours
 
 
 class PrivateClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[misc]
-    """Base class of classifiers that extend a binary loss by one-vs-rest.
+    """Base class of classifiers, which extend a binary loss to more classes by one-vs-rest.
 
-    Two classes need only one set of coefficients.
+    With two classes, there is only one set of coefficients.
     """
 
     classes: Any
@@ -56,7 +56,7 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[mi
 
     @property
     def _together(self) -> bool:
-        """Whether three or more classes are fitted with one joint loss."""
+        """Whether three or more classes are fitted with one joint (multinomial) loss."""
         return False
 
     def _rule(self, schema: Schema | None) -> ClassRule:
@@ -95,8 +95,8 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[mi
     ) -> Any:
         """Fit the model privately.
 
-        All checks come first. Then the ledger is charged. Only then are rows summed and
-        noise drawn.
+        All checks are made first, then the ledger is charged. Only after that are rows
+        summed and noise is drawn.
 
         Parameters
         ----------
@@ -111,9 +111,9 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[mi
             Weight of each record, from 0 to ``weight_cap``. For arrays only; a schema
             declares a column of weights instead.
         holdout : float or Holdout, optional
-            Share of rows to hold out, for example 0.2. A secret random bit decides for each
-            row. `holdout_score_` is then the score of the model on the held-out rows,
-            within the same budget.
+            Share of rows to hold out, for example 0.2. The rows are chosen by secret random
+            bits. `holdout_score_` is then the score of the model on the held-out rows. The
+            budget covers both fit and score.
 
         Returns
         -------
@@ -169,7 +169,7 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[mi
         return self.classes_[margins.argmax(axis=1)]
 
     def score_looks(self, classes: int, neighbours: Neighbours) -> tuple[Look, ...]:
-        """Return the noisy counts that a private score consists of.
+        """Return the sensitivities of the noisy sums from which a score is computed.
 
         They are known before the model is fitted.
 
@@ -183,19 +183,19 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[mi
         Returns
         -------
         tuple of Look
-            One entry per vector of noisy counts.
+            Sensitivities and share of the budget, for each vector of noisy sums.
         """
         if classes > 2:
             return SeveralClasses(("",) * classes, self._chances).looks(neighbours)
         return TwoClasses((0.0,), "", bool(self._chances)).looks(neighbours)
 
     def score_rule(self) -> ScoreRule:
-        """Return the rule by which a private score counts the predictions of this model.
+        """Return the rule by which private scores are computed from predictions.
 
         Returns
         -------
         TwoClasses or SeveralClasses
-            The rule, which contains public facts only.
+            The rule, which depends on public information only.
         """
         labels = tuple(str(label) for label in self.classes_)
         if len(labels) > 2:
@@ -206,7 +206,7 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[mi
 
     @property
     def _chances(self) -> str:
-        """Name of the map from margins to probabilities of several classes, or ""."""
+        """Name of the map from linear predictors to class probabilities; empty if none."""
         return ""
 
     def __sklearn_tags__(self) -> Any:

@@ -29,14 +29,14 @@ from confide.privacy import Budget, check_budget
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PairedChunk:
-    """Picklable function that computes private sums of both models for a chunk."""
+    """Picklable function that computes the score sums of two models over a chunk."""
 
     first: ScoreChunk
     second: ScoreChunk
     rule: PairedLosses
 
     def __call__(self, piece: Any) -> Partial:
-        """Return the sums, and the number of rows including those without a target."""
+        """Return the sums, and the number of rows including rows without a target."""
         target, listed, margins = None, 0, []
         for chunk in (self.first, self.second):
             features, column, listed, table = chunk.split(piece)
@@ -62,16 +62,17 @@ def compare_models(
     """Release the differences between the scores of two models on the same rows.
 
     A difference is the score of the first model minus that of the second. Both models must
-    be of the same kind and have the same target. If only one of two classifiers predicts
-    probabilities (a support-vector machine does not), they are compared by error rates and
-    areas under the ROC curve. The guarantee is PROVED (docs/proofs/evaluation.md).
+    predict the same target and be of the same type: classifiers, linear regressions or
+    Poisson regressions. If only one of two classifiers predicts probabilities (a
+    support-vector machine does not), they are compared by error rates and areas under the
+    ROC curve. The guarantee is PROVED (docs/proofs/evaluation.md).
 
     Parameters
     ----------
     first : estimator
         Fitted model.
     second : estimator
-        Fitted model. With schemas, it may only use columns of the first model.
+        Fitted model. With schemas, it must not use columns that the first model lacks.
     X : table, path or Dask collection
         Rows that neither model was fitted on.
     budget : Pure, Approx or Zcdp
@@ -90,7 +91,7 @@ def compare_models(
     Returns
     -------
     ModelScore
-        Differences with intervals that cover sampling error and privacy noise.
+        Differences, with intervals that account for sampling error and privacy noise.
 
     Examples
     --------
@@ -102,7 +103,7 @@ def compare_models(
     >>> good = LinearRegression(Pure(1), **settings).fit(X[::2], y[::2])
     >>> poor = LinearRegression(Pure(1), **settings, l2=1e6).fit(X[::2], y[::2])
     >>> found = compare_models(good, poor, X[1::2], Pure(1), y=y[1::2], random_state=1)
-    >>> found["squared error, residuals up to 0.5"].upper < 0
+    >>> found["squared error, residuals clipped at 0.5"].upper < 0
     True
 
     The interval of the difference excludes zero: the first model has the smaller error.
@@ -132,8 +133,8 @@ def check_same_target(first: Any, second: Any) -> None:
     """Raise an error if two models cannot be scored on the same table."""
     schemas = (first.schema_, second.schema_)
     if (schemas[0] is None) != (schemas[1] is None):
-        must = "both with a schema, or both without"
-        raise InvalidParameter("models", must, "one of each")
+        must = "both fitted with a schema, or both without"
+        raise InvalidParameter("models", must, "only one with a schema")
     if schemas[0] is None or schemas[1] is None:
         return
     aims = [(s.target.column, s.target.labels, s.target.missing) for s in schemas]

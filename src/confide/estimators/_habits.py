@@ -17,16 +17,16 @@ from confide.privacy import Budget, Guarantee
 from confide.privacy.guarantee import ROW_BY_ROW
 
 USUAL_FITS = 6
-"""Number of fits of a cross-validation with five folds and a refit."""
+"""Number of fits in a cross-validation with five folds and a final refit."""
 _numbers = count()
 _unbooked: Counter[str] = Counter()
-"""Number of fits without a ledger in this process, by family of clones."""
+"""Number of fits without a ledger in this process, by model including its clones."""
 
 
 class SklearnHabits(BaseEstimator):  # type: ignore[misc]
     """Mixin for cloning, feature names and display in notebooks.
 
-    Fits without a ledger are counted for a model and all its clones together.
+    Fits without a ledger are counted per family of clones: a model and all its clones.
     """
 
     schema: Schema | None
@@ -41,7 +41,7 @@ class SklearnHabits(BaseEstimator):  # type: ignore[misc]
         return copy
 
     def _count_unbooked(self, budget: Budget, callers: int) -> None:
-        """Warn, once per family of clones, that each fit spends budget."""
+        """Count a fit without a ledger; warn at the second one in a family of clones."""
         family = getattr(self, "_family", None)
         if family is None:
             return
@@ -75,7 +75,7 @@ class SklearnHabits(BaseEstimator):  # type: ignore[misc]
         return np.asarray(names, dtype=object)
 
     def _repr_html_(self) -> str:
-        """Return the HTML for notebooks: the summary if the model is fitted."""
+        """Return the HTML for notebooks, which is the summary if the model is fitted."""
         if hasattr(self, "release_"):
             text: str = self.summary()._repr_html_()
             return text
@@ -99,7 +99,7 @@ class SklearnHabits(BaseEstimator):  # type: ignore[misc]
         return tuple(f"x{j}" for j in range(self.n_features_in_))
 
     def _assuming(self, guarantee: Guarantee) -> Guarantee:
-        """Add the assumptions on the features of an array, or on earlier purchases."""
+        """Add the assumptions about the features of an array, or about earlier releases."""
         schema = self.schema
         for line in (ROW_BY_ROW,) if schema is None else schema.assumptions:
             guarantee = guarantee.assuming(line)

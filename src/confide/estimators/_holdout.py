@@ -1,7 +1,7 @@
-"""Held-out rows: fit on some rows and score on the others, for one charge.
+"""Held-out rows: fit on some rows and score on the others, with a single charge.
 
-Every raw row has its own secret random bit, drawn before any row is dropped, so no row can
-affect both the fit and the score (docs/proofs/evaluation.md#holdout-exact).
+Every row of the input has its own secret random bit, drawn before any row is dropped, so no
+row can affect both the fit and the score (docs/proofs/evaluation.md#holdout-exact).
 """
 
 from dataclasses import dataclass, replace
@@ -21,6 +21,7 @@ from confide.data.partitioned.division import Division, row_count, take_rows
 from confide.data.schema.parse_values import as_cells
 from confide.data.tables.files import FileTable, open_table
 from confide.errors import InvalidData, InvalidParameter
+from confide.estimators._model_file import coefficients_hash
 from confide.estimators._predict_chunks import check_width
 from confide.estimators._prepare import PreparedFit
 from confide.estimators._readings import PartedTable, SplitChunk, parted_table
@@ -55,8 +56,8 @@ RawRows: TypeAlias = tuple[Any, Any, Any]
 class Holdout:
     """Share of the rows to hold out of a fit, and an optional grouping by person.
 
-    A secret random bit decides for each row, so that one charge covers fit and score
-    (docs/proofs/evaluation.md#holdout-exact).
+    Secret random bits assign each row to either the fit or the score, so one charge
+    covers both (docs/proofs/evaluation.md#holdout-exact).
 
     Parameters
     ----------
@@ -64,9 +65,9 @@ class Holdout:
         Share of the rows to score on, from 0.01 to 0.99. A larger share makes the score
         more precise and the fit less precise.
     person : str, optional
-        Column that identifies persons. All rows of a person are on the same side of the
-        split, so that scores are not too optimistic if a person has several rows. Only for
-        data frames and add-remove neighbours.
+        Column that identifies persons. All rows of a person are then on the same side of
+        the split; otherwise scores are too optimistic if persons have several rows. Only
+        for data frames and the add-remove relation.
 
     Raises
     ------
@@ -119,8 +120,8 @@ class Holdout:
         Raises
         ------
         InvalidParameter
-            A column of persons is given under replace-one neighbours, where a replaced row
-            could move to the other side of the split.
+            ``person`` is set under the replace-one relation, where a replaced row could
+            move to the other side of the split.
         """
         found = value if isinstance(value, Holdout) else cls(value)
         if found.person is not None and neighbours is Neighbours.REPLACE_ONE:
@@ -188,7 +189,7 @@ def _divide_parts(
 
 
 def _persons(X: Any, person: str) -> list[str]:
-    """Return the person of each row. Rows without a value count as one person."""
+    """Return an identifier of the person of each row; missing values form one person."""
     if not isinstance(X, pd.DataFrame) or list(X.columns).count(person) != 1:
         must = f"a pandas DataFrame with one column {person!r}, which identifies persons"
         held = list(X.columns) if isinstance(X, pd.DataFrame) else type(X).__name__
@@ -199,7 +200,7 @@ def _persons(X: Any, person: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PreparedScore:
-    """Score of held-out rows that have been checked, covered by the charge of the fit."""
+    """Prepared score on held-out rows; the charge of the fit covers its cost."""
 
     rows: ScoredRows
     events: tuple[Event, ...]
@@ -225,12 +226,12 @@ class PreparedScore:
         return cls(rows, joint_events(spec, ready, looks), optimistic)
 
     def joint(self, release: Release) -> Release:
-        """Return the release of the fit, with the joint cost of fit and score."""
+        """Return the release of the fit, with the joint privacy cost of fit and score."""
         guarantee = release.guarantee.assuming(COINS).assuming(SHARED)
         return replace(release, guarantee=guarantee, events=self.events)
 
     def release(self, model: Any, spec: FitSpec, entropy: Entropy) -> ModelScore:
-        """Count and release the score. The rows were checked before the charge."""
+        """Compute and release the score. The rows were checked before the charge."""
         rule: ScoreRule = model.score_rule()
         split = replace(self.rows.split, schema=model.schema_)
         chunk: ScoreChunk = chunk_of(model, split, rule)
@@ -239,7 +240,13 @@ class PreparedScore:
         found = price.release(tuple(sums), entropy)
         guarantee = joint_guarantee(model.release_.guarantee, found.guarantee)
         notes = (*found.notes, *((OPTIMISTIC,) if self.optimistic else ()))
-        return replace(found, guarantee=guarantee, events=self.events, notes=notes)
+        return replace(
+            found,
+            guarantee=guarantee,
+            events=self.events,
+            notes=notes,
+            model=coefficients_hash(model.release_),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +270,7 @@ class CheckChunk:
 def joint_events(
     spec: FitSpec, ready: PreparedFit, looks: tuple[Look, ...]
 ) -> tuple[Event, ...]:
-    """Return events that bound the privacy loss of a row in either part of the split."""
+    """Return accounting events that cover a person on either side of the split."""
     budget = row_budget(spec.budget, spec.rows_per_person)
     score = noises_for(budget, looks).events
     joint = larger_events(ready.calibration.events, score, budget)
@@ -271,7 +278,7 @@ def joint_events(
 
 
 def joint_guarantee(fit: Guarantee, score: Guarantee) -> Guarantee:
-    """Return the joint guarantee of fit and score, for the cost of the fit alone."""
+    """Return the guarantee of fit and score together, at the cost of the fit alone."""
     budget = None if fit.budget is None else score.budget
     found = replace(
         score, budget=budget, theorem=THEOREM, status=fit.status, reason=fit.reason
@@ -284,7 +291,7 @@ def joint_guarantee(fit: Guarantee, score: Guarantee) -> Guarantee:
 def prepare_both(
     model: Any, rows: RawRows, holdout: Any, coins: Entropy | None
 ) -> tuple[PreparedFit, PreparedScore | None]:
-    """Prepare a fit and, unless ``coins`` is None, the score of the held-out rows."""
+    """Prepare a fit and, if random bits ``coins`` are given, the score of held-out rows."""
     if coins is None:
         return model._prepare(*rows), None  # noqa: SLF001
     spec: FitSpec = model._spec()  # noqa: SLF001

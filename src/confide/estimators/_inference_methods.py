@@ -1,4 +1,4 @@
-"""Inference methods of fitted models. They charge no budget."""
+"""Inference methods of fitted models, all at no privacy cost."""
 
 from collections.abc import Mapping, Sequence
 from copy import copy
@@ -82,7 +82,7 @@ class InferenceMethods:
         )
 
     def _residual_dispersion(self: Any, law: CoefficientLaw) -> float | None:
-        """Return the dispersion of residuals in units of the target, if it is known."""
+        """Return the residual dispersion on the scale of the target, or None if unknown."""
         if law.plain is None or law.plain.dispersion is None:
             return None
         return self._dispersion_in_units(law.plain.dispersion)
@@ -92,11 +92,11 @@ class InferenceMethods:
         return "none"
 
     def _dispersion_in_units(self, ratio: float) -> float:
-        """Convert a dispersion from units of the objective to units of the target."""
+        """Convert a dispersion from the scale of the objective to that of the target."""
         return ratio
 
     def _scale_of(self: Any, place: int) -> EffectScale:
-        """Return the effect scale of one set of coefficients, by index."""
+        """Return the scale of effects for one set of coefficients: link, target, unit."""
         schema, classes = self.schema_, list(getattr(self, "classes_", ()))
         outcome = ""
         if classes:
@@ -107,7 +107,7 @@ class InferenceMethods:
         return EffectScale(self._link(), target.column, outcome, target.unit or "")
 
     def _coding_of(self: Any, label: Any) -> int:
-        """Return the index of the set of coefficients for a label."""
+        """Return the index of the set of coefficients for a class label."""
         count = len(np.atleast_2d(self.release_.value))
         labels = np.asarray(getattr(self, "classes_", ())).tolist()
         if count == 1:
@@ -125,7 +125,7 @@ class InferenceMethods:
         return labels.index(label)
 
     def _lines(self: Any) -> tuple[Coefficient, ...]:
-        """Return one line per displayed coefficient, for all sets of coefficients."""
+        """Return the displayed coefficients of all sets, with intervals if released."""
         count = len(np.atleast_2d(self.release_.value))
         labels, kept = self._row_labels(count), self.release_.intervals
         if kept is None or kept.variant == "published":
@@ -143,7 +143,7 @@ class InferenceMethods:
         return row_facts(getattr(self, "rows_", None), self.schema_)
 
     def _column_tables(self: Any) -> tuple[IntervalTable | None, tuple[WaldTest, ...]]:
-        """Return ratios and tests for the summary, if there is one set of coefficients."""
+        """Return the ratios and tests of a model with a single set of coefficients."""
         kept, several = self.release_.intervals, np.ndim(self.release_.value) > 1
         if kept is None or kept.variant == "published" or several:
             return None, ()
@@ -162,8 +162,7 @@ class InferenceMethods:
         Returns
         -------
         pandas.DataFrame
-            Covariances due to sampling error and privacy noise together, labelled by
-            coefficient; NaN if a coefficient is not identified.
+            Covariances from sampling error and privacy noise; NaN if not identified.
         """
         asked = self.inference(label)
         names = list(asked.shown_names)
@@ -204,7 +203,7 @@ class InferenceMethods:
         Returns
         -------
         IntervalTable
-            One line per coefficient.
+            One row per coefficient.
 
         Examples
         --------
@@ -227,13 +226,12 @@ class InferenceMethods:
     def wald_test(
         self: Any, of: Contrast | Sequence[Contrast], *, label: Any = None
     ) -> WaldTest:
-        """Test that all coefficients of one or several columns are 0.
+        """Test the hypothesis that several coefficients or contrasts are all 0.
 
         Parameters
         ----------
         of : str, mapping or sequence of them
-            Columns of the schema or array, or contrasts as in `contrast`. The hypothesis
-            is that all of them are 0.
+            Columns, all of whose coefficients are tested, or contrasts as in `contrast`.
         label : object, optional
             Class whose coefficients are used, if the model has several sets.
 
@@ -265,8 +263,7 @@ class InferenceMethods:
         Parameters
         ----------
         contrasts : str, mapping or sequence of them
-            Text such as "region=north - region=south" or "10*age - income", or a mapping
-            from coefficient names to weights.
+            Text such as "region=north - region=south", or weights by coefficient name.
         level : float, optional
             Confidence level; by default that of the fit.
         simultaneous : bool, default=False
@@ -277,7 +274,7 @@ class InferenceMethods:
         Returns
         -------
         IntervalTable
-            One line per contrast.
+            One row per contrast.
         """
         asked = self.inference(label)
         return asked.contrast(contrasts, level, simultaneous=simultaneous)
@@ -295,8 +292,7 @@ class InferenceMethods:
         Parameters
         ----------
         per : {"unit", "range", "deviation"} or mapping, default="unit"
-            Change in a numeric column that a ratio refers to, as in `effects`. For example,
-            {"age": 10} gives ratios per 10 units.
+            Change in a numeric column to which its ratio refers, as in `effects`.
         level : float, optional
             Confidence level; by default that of the fit.
         simultaneous : bool, default=False
@@ -307,12 +303,12 @@ class InferenceMethods:
         Returns
         -------
         IntervalTable
-            One line per coefficient except the intercept. A ratio of 1 means no effect.
+            One row per coefficient except the intercept. A ratio of 1 means no effect.
 
         Raises
         ------
         InvalidParameter
-            The model is not a logistic regression.
+            The model is not a binary or one-vs-rest logistic regression.
 
         Examples
         --------
@@ -329,7 +325,7 @@ class InferenceMethods:
         >>> round(model.odds_ratios()["smoker"].estimate)
         3
 
-        Half of the smokers are ill and a quarter of the others: odds of 1 against 1/3.
+        Half of the smokers and a quarter of the others are ill: the odds are 1 and 1/3.
         """
         self._refuse_other_link("logit", "odds ratios", "rate_ratios()")
         return self.inference(label).ratios(per, level, simultaneous=simultaneous)
@@ -341,13 +337,12 @@ class InferenceMethods:
         *,
         simultaneous: bool = False,
     ) -> IntervalTable:
-        """Return rate ratios, which are factors on the expected count, with intervals.
+        """Return rate ratios, by which the expected count is multiplied, with intervals.
 
         Parameters
         ----------
         per : {"unit", "range", "deviation"} or mapping, default="unit"
-            Change in a numeric column that a ratio refers to, as in `effects`. For example,
-            {"age": 10} gives ratios per 10 units.
+            Change in a numeric column to which its ratio refers, as in `effects`.
         level : float, optional
             Confidence level; by default that of the fit.
         simultaneous : bool, default=False
@@ -356,7 +351,7 @@ class InferenceMethods:
         Returns
         -------
         IntervalTable
-            One line per coefficient except the intercept. A ratio of 1 means no effect.
+            One row per coefficient except the intercept. A ratio of 1 means no effect.
 
         Raises
         ------
@@ -391,9 +386,8 @@ class InferenceMethods:
         Parameters
         ----------
         per : {"range", "unit", "deviation"} or mapping, default="range"
-            Change in a numeric column: its whole range, declared or estimated; one unit;
-            or about a standard deviation, judged from public facts. A mapping such as
-            {"age": 10} sets the amount for each column.
+            Change in a numeric column: its range, one unit, about a standard deviation
+            (from public information), or the amount in a mapping such as {"age": 10}.
         level : float, optional
             Confidence level; by default that of the fit.
         simultaneous : bool, default=False
@@ -404,7 +398,7 @@ class InferenceMethods:
         Returns
         -------
         IntervalTable
-            One line per coefficient except the intercept.
+            One row per coefficient except the intercept.
         """
         return self.inference(label).effects(per, level, simultaneous=simultaneous)
 
@@ -425,7 +419,7 @@ class InferenceMethods:
         smaller : estimator or Schema, optional
             A model with the same target and fewer columns, or its schema.
         without : str or sequence of str, default=()
-            Columns to leave out, instead of ``smaller``.
+            Columns to leave out, if ``smaller`` is not given.
         label : object, optional
             Class whose coefficients are used, if the model has several sets.
 
@@ -447,26 +441,32 @@ class InferenceMethods:
 
     def _left_out(self: Any, smaller: Any) -> list[str]:
         own, other = self.schema_, getattr(smaller, "schema", smaller)
-        if own is None or not isinstance(other, Schema):
-            must = "a model with a schema, or a schema, because this model has one"
-            raise InvalidParameter("smaller model", must, type(smaller).__name__)
+        if own is None:
+            must = "None for a model that was fitted without a schema"
+            hint = "Use without=[...] instead."
+            raise InvalidParameter("smaller", must, type(smaller).__name__, hint)
+        if not isinstance(other, Schema):
+            must = "a Schema, or a model that was fitted with one"
+            raise InvalidParameter("smaller", must, type(smaller).__name__)
         mine = [effect.name for effect in own.effects]
         theirs = [effect.name for effect in other.effects]
         strange = [name for name in theirs if name not in mine]
         left = [name for name in mine if name not in theirs]
-        if strange or not left or other.target.column != own.target.column:
-            must = f"for the same target {own.target.column!r}, with some of {mine}"
+        if other.target.column != own.target.column:
+            must = f"the same as in this model, {own.target.column!r}"
+            raise InvalidParameter("target of the smaller model", must, other.target.column)
+        if strange or not left:
+            must = f"some of {mine}, but not all"
             raise InvalidParameter("columns of the smaller model", must, theirs)
         return left
 
     def with_reference(self: Any, **levels: Any) -> Any:
-        """Return the model with other reference levels for its categories.
+        """Return the model with other reference levels for its categorical columns.
 
         Parameters
         ----------
         **levels : str or None
-            New reference level by name of category, as in ``region="north"``. With None,
-            levels are compared with their average.
+            New reference level by column, as in ``region="north"``; None for the average.
 
         Returns
         -------
@@ -495,6 +495,6 @@ class InferenceMethods:
 
 
 def _are_sums(names: Sequence[str], asked: Inference) -> bool:
-    """Whether all names are contrasts: coefficients, or expressions with an operator."""
+    """Whether every text is the name of a coefficient or contains an operator."""
     known = {*asked.lines, *(zero for term in asked.terms.terms for zero in term.zero)}
     return all(name in known or any(sign in name for sign in " *+") for name in names)

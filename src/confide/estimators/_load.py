@@ -31,7 +31,7 @@ _MALFORMED = (KeyError, TypeError, ValueError, AttributeError, OverflowError, In
 
 
 def load_model(path: str | Path) -> Any:
-    """Load a fitted model from the file that `save` wrote.
+    """Load a fitted model from a file that `save` wrote.
 
     The loaded model predicts and prints exactly like the saved one. The ledger and the
     seed are not stored.

@@ -1,4 +1,4 @@
-"""Model files: a release and the public settings of its fit, as JSON without data."""
+"""Model files: the release and the public settings of a fit, in JSON and without rows."""
 
 import hashlib
 import json
@@ -50,11 +50,11 @@ PARTS: dict[str, Any] = {
 }
 """Registries of the components that a mechanism may contain."""
 NOT_STORED = ("budget", "schema", "mechanism", "penalty", "ledger", "random_state")
-"""Parameters that are stored outside ``settings``, or not at all."""
+"""Parameters of an estimator that are stored outside ``settings``, or not at all."""
 
 
 def file_content(record: Mapping[str, Any]) -> bytes:
-    r"""Return the bytes of a model file.
+    r"""Return a model file as bytes.
 
     Parameters
     ----------
@@ -115,13 +115,42 @@ def release_hash(release: Release) -> str:
     return hashlib.sha256(canonical(release_record(release)).encode("ascii")).hexdigest()
 
 
+def coefficients_hash(release: Release) -> str:
+    """Return the SHA-256 of released coefficients, by which a score names its model.
+
+    Parameters
+    ----------
+    release : Release
+        The release of a fitted model.
+
+    Returns
+    -------
+    str
+        Hash of the coefficients in double precision, in hexadecimal.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from confide import LinearRegression, Pure
+    >>> from confide.estimators import coefficients_hash
+    >>> X = np.linspace(-1, 1, 100)[:, None]
+    >>> model = LinearRegression(Pure(1), row_norm=1, target_bound=1).fit(X, X[:, 0])
+    >>> score = model.private_score(X, Pure(1), y=X[:, 0])
+    >>> score.model == coefficients_hash(model.release_)
+    True
+
+    The score is that of this model.
+    """
+    return hashlib.sha256(np.ascontiguousarray(release.value, "<f8").tobytes()).hexdigest()
+
+
 def enter_release(ledger: Ledger, charge: Charge, model: Any) -> None:
-    """Record the release of a model under its charge, with the content of its file."""
+    """Record the release and the file content of a model in a ledger, under its charge."""
     ledger.enter(charge, release_hash(model.release_), kept_text(model_record(model)))
 
 
 def model_record(model: Any) -> dict[str, Any]:
-    """Return the content of a model file, as plain values."""
+    """Return the content of a model file, as values that JSON can represent."""
     classes = getattr(model, "classes_", None)
     # A schema already contains the names.
     names = None if model.schema else getattr(model, "feature_names_in_", None)
@@ -151,7 +180,7 @@ def model_record(model: Any) -> dict[str, Any]:
 
 
 def release_record(release: Release) -> dict[str, Any]:
-    """Return a release as plain values, with exact budgets and events as text."""
+    """Return a release as JSON-compatible values, with exact fractions as text."""
     promise = guarantee_record(release.guarantee, budget_record)
     if not promise["reason"]:
         del promise["reason"]
@@ -166,7 +195,7 @@ def release_record(release: Release) -> dict[str, Any]:
 
 
 def release_of(record: Mapping[str, Any]) -> Release:
-    """Return the release from a record made by `release_record`.
+    """Restore a release from the record that `release_record` made.
 
     The status of its guarantee is the one in the file, or a lower one if the theorem has
     been downgraded since.
@@ -220,7 +249,7 @@ def _extras_record(release: Release) -> dict[str, Any]:
 
 
 def _extras_of(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a release from a record made by `_extras_record`."""
+    """Restore fields of a release from the record that `_extras_record` made."""
     names = ("support", "weights", "retrieved", "ridges", "record_norm")
     fields = {name: _tuples(record[name]) for name in names if name in record}
     if "bounds" in record:
@@ -306,7 +335,7 @@ def budget_record(budget: Any) -> dict[str, str] | None:
 
 
 def budget_of(record: Any) -> Any:
-    """Return the budget from a record made by `budget_record`."""
+    """Restore a budget from the record that `budget_record` made."""
     if record is None:
         return None
     parts = {name: fraction_of(_text(x)) for name, x in record.items() if name != "kind"}
@@ -314,9 +343,9 @@ def budget_of(record: Any) -> Any:
 
 
 def schema_of(record: Any) -> Schema | None:
-    """Return the schema of a model, or None.
+    """Restore the schema of a model from its record, or return None.
 
-    Files of earlier versions do not contain ``share_power``; its former default is used.
+    If a file of an earlier version lacks ``share_power``, its former default is used.
     """
     if record is None:
         return None
@@ -324,7 +353,7 @@ def schema_of(record: Any) -> Schema | None:
 
 
 def mechanism_of(record: Any) -> Any:
-    """Return the name of a mechanism, or an instance if the file has its settings."""
+    """Return the name of a mechanism, or the mechanism if its settings were stored."""
     name, settings = _text(record["name"]), record["settings"]
     if settings is None or name not in MECHANISMS:
         return name
@@ -334,7 +363,10 @@ def mechanism_of(record: Any) -> Any:
 
 
 def _earlier_mpadmm(settings: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Return name and settings of mpADMM from version 0.1, which had a single class."""
+    """Return the current name and settings of an mpADMM mechanism from version 0.1.
+
+    That version had one mechanism, whose ``noise`` setting chose between the present two.
+    """
     kept = {name: value for name, value in settings.items() if name != "noise"}
     if settings["noise"] == "all":
         return "mpadmm-published", kept
@@ -346,12 +378,12 @@ def _earlier_mpadmm(settings: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
 
 
 def penalty_record(penalty: Any) -> dict[str, Any] | None:
-    """Return the name and settings of a penalty, as plain values."""
+    """Return the name and settings of a penalty, as values that JSON can represent."""
     return None if penalty is None else _tagged(penalty, dict(PENALTIES))
 
 
 def penalty_of(record: Any) -> Any:
-    """Return the penalty from a record made by `penalty_record`."""
+    """Restore a penalty from the record that `penalty_record` made."""
     if record is None:
         return None
     parts = {name: _tuples(part) for name, part in record.items() if name != "kind"}
@@ -359,13 +391,13 @@ def penalty_of(record: Any) -> Any:
 
 
 def _parameter(value: Any) -> Any:
-    """Return a parameter as plain values; a loss becomes its name and settings."""
+    """Return a parameter as JSON-compatible values; a loss as its name and settings."""
     kinds = dict(LOSSES)
     return _tagged(value, kinds) if type(value) in kinds.values() else plain(value)
 
 
 def parameter_of(value: Any) -> Any:
-    """Return a parameter from its plain values in a file."""
+    """Restore a parameter from its values in a model file."""
     if isinstance(value, Mapping) and value.get("kind") in LOSSES:
         parts = {name: part for name, part in value.items() if name != "kind"}
         return LOSSES[value["kind"]](**parts)
@@ -377,7 +409,7 @@ def _tuples(value: Any) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON can represent it; unsupported objects as their type name."""
+    """Convert a value for JSON; an unsupported object becomes the name of its type."""
     if isinstance(value, Enum):
         return plain(value.value)
     if isinstance(value, np.ndarray | np.generic):
@@ -430,7 +462,7 @@ def _setting(value: Any) -> Any:
 
 
 def _made(kind: Any, settings: Mapping[str, Any]) -> Any:
-    """Return a mechanism, or a component of one, from the record of its fields."""
+    """Restore a mechanism, or a component of one, from the record of its fields."""
     return kind(**{name: _made_part(value) for name, value in settings.items()})
 
 

@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Margins:
-    """Picklable function that computes the linear predictor of the rows of a chunk.
+    """Picklable function that computes the linear predictors of the rows of a chunk.
 
     ``names`` are the columns that a model without a schema was fitted on, if they have
     names. ``width`` is the number of features.
@@ -41,7 +41,7 @@ class Margins:
     levels: Array
 
     def __call__(self, piece: Any) -> Array:
-        """Return the linear predictor of every row, one column per set of coefficients."""
+        """Return the linear predictors of all rows, with one column per coefficient set."""
         if self.schema is not None:
             return self.of(self.schema.compact_design(piece), self.schema.cases(piece))
         if not (isinstance(piece, pd.DataFrame) or is_arrow(piece)):
@@ -50,7 +50,7 @@ class Margins:
         return self.of(read_matrix(frame[list(self.names or frame.columns)]))
 
     def of(self, features: Matrix, cases: Cases = NO_CASES) -> Array:
-        """Return the linear predictor of rows that have already been read.
+        """Return the linear predictors of rows that have already been read.
 
         The result for a row does not depend on other rows, not even in the last bit. In a
         private score, a record therefore cannot change the loss of another record.
@@ -67,7 +67,7 @@ class Margins:
 
 
 def table_to_predict(X: Any, *, schema: bool) -> PartedTable | None:
-    """Return a table that is read in parts, or None if it is read as a whole.
+    """Return the input as a table to be read in parts, or None if it is read at once.
 
     Without a schema, every file is read in parts.
     """
@@ -77,7 +77,7 @@ def table_to_predict(X: Any, *, schema: bool) -> PartedTable | None:
 
 
 def margins_in_parts(table: PartedTable, margins: Margins) -> Array:
-    """Return the linear predictor of every row of a table that is not in memory."""
+    """Return the linear predictors of all rows of a table that is not in memory."""
     only = None
     if margins.schema is None:
         only = _columns(table, margins.names, margins.width)
@@ -99,7 +99,7 @@ def each_piece(
     Parameters
     ----------
     model : estimator
-        Fitted model. The chunks have the columns that its predictions need.
+        Fitted model. Chunks have the columns that the model needs for predictions.
     source : str or Path
         File or folder of the table.
     work : callable
@@ -150,7 +150,7 @@ def each_piece(
 def _columns(
     table: PartedTable, names: tuple[str, ...] | None, width: int
 ) -> tuple[str, ...] | None:
-    """Return the columns to read, or None for all after checking their number."""
+    """Return the columns to read, or None to read all after checking their number."""
     if names is not None and table.names is not None:
         check_columns(table.names, list(names))
         return names

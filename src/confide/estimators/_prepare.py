@@ -33,9 +33,9 @@ class Reiterable(Generic[Item]):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PreparedFit:
-    """Prepared fit, ready to be charged and released.
+    """Fit that has passed all checks and can be charged and released.
 
-    ``counts`` are the counts of values from which ranges will be estimated, or None.
+    ``counts`` holds the histograms from which ranges will be estimated, or is None.
     ``row_count`` is the number of rows that were read.
     """
 
@@ -73,8 +73,8 @@ class PreparedFit:
     ) -> Charge:
         """Charge the ledger, before any noise is drawn.
 
-        After the charge, no error may depend on the data. ``events`` are the events of a
-        person if the charge covers more than the fit.
+        After the charge, no error may depend on the data. If the charge covers more than
+        the fit, ``events`` are the accounting events for one person.
         """
         own = group_events(self.calibration.events, self.spec.rows_per_person)
         return ledger.charge(
@@ -109,14 +109,14 @@ class PreparedFit:
 
 @dataclass(frozen=True, slots=True)
 class CalibratedFit:
-    """Calibration of a fit from public facts, before any table is read.
+    """Calibration of a fit from public information, before any table is read.
 
     Parameters
     ----------
     spec : FitSpec
         Settings of the fit.
     task : TargetSpec
-        How the target is read and coded.
+        Specification of the target, with its loss and coding.
     calibration : Calibration
         Noise, ridge, tolerance and guarantee.
 
@@ -128,7 +128,7 @@ class CalibratedFit:
     >>> str(model.calibrated(rows=1000).calibration.guarantee.budget)
     'ε = 1'
 
-    The whole budget is spent on one release, whatever the rows are.
+    The whole budget is spent on one release, regardless of the rows.
     """
 
     spec: FitSpec
@@ -138,10 +138,11 @@ class CalibratedFit:
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """Guarantee of a fit, the dataset to charge, and the labels read from the target.
+    """Result of a rehearsed fit: its guarantee, dataset name and labels.
 
-    ``dataset`` is None without a ledger. ``labels`` is None if the labels were declared or
-    the target is numeric.
+    ``dataset`` is the name under which the fit would be recorded; None without a ledger.
+    ``labels`` are the labels read from the target; None if the labels were declared or the
+    target is numeric.
     """
 
     guarantee: Guarantee
@@ -150,12 +151,12 @@ class DryRun:
 
 
 def prepare(spec: FitSpec, reading: Reading, *, target_in_table: bool) -> PreparedFit:
-    """Calibrate and bound the rows. All checks that depend on the rows are made here.
+    """Bound the rows, calibrate the fit, and make all checks that depend on the rows.
 
-    The calibration of intervals and ranges may depend on the number of rows, if that is
-    public; rows are then bounded first. Otherwise the calibration comes first. If the
-    number of rows is private, noise is released even for a table without rows or without
-    any known target.
+    The calibration of intervals and ranges may depend on the number of rows, if this is
+    public. Fits with intervals or with public row counts therefore bound the rows first;
+    for other fits, the calibration comes first. If the number of rows is private, noise is
+    released even if the table has no rows, or no row with a known target.
     """
     task = reading.task
     public = spec.neighbours is Neighbours.REPLACE_ONE
@@ -196,14 +197,14 @@ def _enclose(
 def coded_rows(
     rows: InMemoryRows | PartitionedRows, codings: Sequence[Code]
 ) -> Iterable[Rows]:
-    """Return a reusable iterable of the rows, once for each coding of the target."""
+    """Return a reusable iterable of the rows with each coding of the target in turn."""
     return Reiterable(lambda: (rows.with_target(code) for code in codings))
 
 
 def dataset_name(schema: Schema | None, ledger: Any) -> str:
     """Return the dataset name for charges in a ledger, or raise an error if it is unclear.
 
-    It is the name of the schema or, for data without a schema, the name given to
+    The dataset name is that of the schema or, for data without a schema, the one given to
     `Ledger.for_dataset`.
     """
     declared = UNNAMED if schema is None else schema.name

@@ -1,6 +1,6 @@
 """Reading of tables and their targets, in memory or in parts.
 
-If ranges are to be estimated, values are counted in the same pass over the data.
+If ranges are to be estimated, histograms are computed in the same pass over the data.
 """
 
 from collections.abc import Callable, Sequence
@@ -46,13 +46,13 @@ from confide.mechanisms.ranges.read_range import RangeQuery
 
 @dataclass(frozen=True, slots=True)
 class CountCells:
-    """Picklable function that counts the values of columns in the cells of their grids."""
+    """Picklable function that computes the histograms from which ranges are estimated."""
 
     schema: Schema
     queries: tuple[RangeQuery, ...]
 
     def __call__(self, table: Any, target: Any) -> tuple[Array, ...]:
-        """Return the counts for each query; ``target`` is None if it is in the table."""
+        """Return one histogram per query; ``target`` is None if the table contains it."""
         columns = {column.name: column for column in self.schema.predictors}
         found = []
         for query in self.queries:
@@ -67,19 +67,19 @@ class CountCells:
 
 @dataclass(frozen=True, slots=True)
 class CountChunk:
-    """Picklable function that counts the values and the rows of a chunk of a table."""
+    """Picklable function that computes the histograms and row count of a chunk."""
 
     count: CountCells
 
     def __call__(self, piece: Any) -> Partial:
-        """Return counts for the rows that a fit would use, and the number of all rows."""
+        """Return histograms of the rows that a fit would use, and the total row count."""
         if isinstance(piece, tuple):
             return *self.count(*piece), np.array(len(piece[0]))
         return *self.count(self.count.schema.kept(piece), None), np.array(len(piece))
 
 
 class RangeTally:
-    """Function that prepares chunks of a stream and counts values in the same pass."""
+    """Function that bounds the rows of chunks and adds up histograms in the same pass."""
 
     def __init__(self, prepare: Prepare, count: CountChunk) -> None:
         self._prepare, self._count, self._lock = prepare, count, Lock()
@@ -87,7 +87,7 @@ class RangeTally:
         self.counts: list[Array] = [np.zeros((q.grid.cells, PARTS)) for q in queries]
 
     def __call__(self, piece: Any) -> InMemoryRows:
-        """Return the rows of a chunk, which are checked before values are counted."""
+        """Return the bounded rows of a chunk, after adding its histograms to the totals."""
         rows = self._prepare(piece)
         *found, _ = self._count(piece)
         with self._lock:
@@ -95,7 +95,7 @@ class RangeTally:
         return rows
 
     def add(self, found: Sequence[Array]) -> None:
-        """Add the counts of a chunk to the totals."""
+        """Add the histograms of a chunk to the totals."""
         pairs = zip(self.counts, found, strict=True)
         self.counts = [whole + part for whole, part in pairs]
 
@@ -106,9 +106,9 @@ PartedTable: TypeAlias = FileTable | BatchSource | DaskTable
 def count_in_parts(
     table: PartedTable, cells: CountCells, *, beside: bool
 ) -> tuple[list[Array], int]:
-    """Return the counts of values in a table that is read in parts, and its row count.
+    """Return the histograms and the row count of a table that is read in parts.
 
-    ``beside`` is whether the target is separate from the table.
+    ``beside`` states whether the target is separate from the table.
     """
     sources, count = table.sources(cells.schema, target=not beside), CountChunk(cells)
     if table.cluster is None:
@@ -122,7 +122,7 @@ Check: TypeAlias = Callable[..., Any]
 
 
 class Reading(Protocol):
-    """Protocol of a table whose target has been analysed, before its rows are bounded."""
+    """Protocol for a table with a known target coding and rows that are not yet bounded."""
 
     @property
     def task(self) -> TargetSpec:
@@ -135,13 +135,13 @@ class Reading(Protocol):
         ...
 
     def enclose(self, bounding: Bounding) -> InMemoryRows | PartitionedRows:
-        """Return bounded rows that only mechanisms can use; the target is not yet coded."""
+        """Return bounded rows, which only mechanisms read; the target is not yet coded."""
         ...
 
     def enclose_and_count(
         self, bounding: Bounding, queries: Sequence[RangeQuery]
     ) -> tuple[InMemoryRows | PartitionedRows, list[Array]]:
-        """Return bounded rows, and the counts of values for every query."""
+        """Return bounded rows, and one histogram per range query."""
         ...
 
     def reread(self, spec: FitSpec, count: int) -> "Reading":
@@ -155,7 +155,7 @@ class Reading(Protocol):
 def reading_of(
     spec: FitSpec, X: Any, y: Any, check: Check, sample_weight: Any = None
 ) -> Reading:
-    """Read a table, as far as this is necessary before its rows are bounded.
+    """Read as much of a table as is needed before its rows are bounded.
 
     ``check`` is the scikit-learn function that validates features in memory.
     """
@@ -199,14 +199,14 @@ class InMemory:
         return self.features.shape[1]
 
     def enclose(self, bounding: Bounding) -> InMemoryRows:
-        """Return bounded rows, in a form that only mechanisms can use."""
+        """Return bounded rows, wrapped in an object whose values only mechanisms read."""
         rows = bounding.enclose(self.features, self.target, self.cases)
         return replace(rows, listed=self.listed)
 
     def enclose_and_count(
         self, bounding: Bounding, queries: Sequence[RangeQuery]
     ) -> tuple[InMemoryRows, list[Array]]:
-        """Return bounded rows, and the counts of values for every query."""
+        """Return bounded rows, and one histogram per range query."""
         assert self.schema is not None, "ranges can only be estimated with a schema"  # noqa: S101
         count = CountCells(self.schema, tuple(queries))
         kept = self.schema.kept(self.table) if self.y is None else self.table
@@ -288,7 +288,7 @@ def _check_name(schema: Schema | None, y: Any) -> None:
 
 
 def parted_table(X: Any, y: Any) -> PartedTable | None:
-    """Return a table to read in parts; None if it is, or fits, in memory."""
+    """Return the input as a table to be read in parts, or None if it is read at once."""
     if isinstance(X, DaskTable):
         return X
     if not is_in_parts(X):
@@ -300,7 +300,7 @@ def parted_table(X: Any, y: Any) -> PartedTable | None:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class InParts:
-    """Table that is read in parts, with the function that splits a chunk.
+    """Table that is read in parts, with a function that splits off the target.
 
     ``names`` are the features of a table without a schema, if its columns have names.
     ``about`` is the approximate number of rows, or None.
@@ -319,16 +319,16 @@ class InParts:
         return replace(_read_in_parts(spec, self.table, self.y), about=count)
 
     def enclose(self, bounding: Bounding) -> PartitionedRows:
-        """Read all parts once and return bounded rows. A cluster keeps them in memory."""
+        """Read all parts once and return bounded rows, which a cluster keeps in memory."""
         prepare = PrepareChunk(self.split, self.task.read, bounding, self.width)
         return self._over(prepare, bounding)
 
     def enclose_and_count(
         self, bounding: Bounding, queries: Sequence[RangeQuery]
     ) -> tuple[PartitionedRows, list[Array]]:
-        """Return bounded rows, and the counts of values for every query.
+        """Return bounded rows, and one histogram per range query.
 
-        Values are counted in the pass that counts the rows, or in that of `enclose`.
+        Histograms are computed in the pass that counts the rows, or in that of `enclose`.
         """
         schema = self.split.schema
         assert schema is not None, "ranges can only be estimated with a schema"  # noqa: S101
@@ -364,8 +364,8 @@ class InParts:
 class SplitChunk:
     """Picklable function that splits a chunk of a table into features and target.
 
-    The split is by the schema or by the column name ``target``. If the target is a
-    separate collection (``beside``), a chunk is already a pair of features and target.
+    The target is identified by the schema or by the column name ``target``. If the target
+    is a separate collection (``beside``), chunks are already pairs of features and target.
     """
 
     schema: Schema | None
@@ -375,7 +375,7 @@ class SplitChunk:
     def __call__(self, piece: Any) -> tuple[Matrix, Any, int, Any]:
         """Return features, target, the number of rows, and the rows of the table.
 
-        If the schema drops rows without a target, only the number includes them.
+        If the schema drops rows without a target, these are counted but not returned.
         """
         if isinstance(piece, tuple):
             features = self._features(piece[0])
@@ -444,7 +444,7 @@ def _read_in_parts(spec: FitSpec, table: PartedTable, y: Any) -> InParts:
 
 
 def _names(table: PartedTable, split: "SplitChunk") -> tuple[str, ...] | None:
-    """Return the names of the features, or None with a schema or without names."""
+    """Return the names of the features; None with a schema or for unnamed columns."""
     if split.schema is not None or table.names is None:
         return None
     if split.target is not None:
@@ -455,7 +455,7 @@ def _names(table: PartedTable, split: "SplitChunk") -> tuple[str, ...] | None:
 def _look_in_parts(
     spec: FitSpec, table: PartedTable, split: SplitChunk, y: Any
 ) -> TargetInfo:
-    """Collect undeclared labels, part by part."""
+    """Read the target part by part to find labels, if none were declared."""
     responses = int(y.shape[1]) if getattr(y, "ndim", 1) == 2 else 1
     if not spec.target.seeks_labels:
         return TargetInfo(responses=responses)

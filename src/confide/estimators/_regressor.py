@@ -18,7 +18,7 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc
     coef_norm: float | None
 
     def _ends(self, schema: Schema | None) -> tuple[float, float]:
-        """Return the range of the target."""
+        """Return the lower and the upper end of the range of the target."""
         if self.target_bound is not None:
             return -float(self.target_bound), float(self.target_bound)
         ends = None if schema is None else schema.target.ends
@@ -30,7 +30,10 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc
         )
 
     def _scales(self, schema: Schema | None) -> bool:
-        """Whether there is a schema, and no bound was given in the unit of the target."""
+        """Return whether the range of the target may be estimated.
+
+        This needs a schema, and no bound may be given in the unit of the target.
+        """
         bounds = (self.target_bound, self.slope_bound, self.coef_norm)
         return schema is not None and all(bound is None for bound in bounds)
 
@@ -59,8 +62,8 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc
     ) -> Any:
         """Fit the model privately.
 
-        All checks come first. Then the ledger is charged. Only then are rows summed and
-        noise drawn.
+        All checks are made first, then the ledger is charged. Only after that are rows
+        summed and noise is drawn.
 
         Parameters
         ----------
@@ -75,9 +78,9 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc
             Weight of each record, from 0 to ``weight_cap``. For arrays only; a schema
             declares a column of weights instead.
         holdout : float or Holdout, optional
-            Share of rows to hold out, for example 0.2. A secret random bit decides for each
-            row. `holdout_score_` is then the score of the model on the held-out rows,
-            within the same budget.
+            Share of rows to hold out, for example 0.2. The rows are chosen by secret random
+            bits. `holdout_score_` is then the score of the model on the held-out rows. The
+            budget covers both fit and score.
 
         Returns
         -------

@@ -31,7 +31,7 @@ class ResponseMethods:
     def marginal_effects(
         self: Any, X: Any = None, level: float | None = None, *, label: Any = None
     ) -> IntervalTable:
-        """Return the marginal effect of each column on the mean, averaged over rows.
+        """Return the average marginal effect of each column on the expected target.
 
         The effect of a numeric column is per unit. The effect of a level or of a Boolean
         column is relative to the same reference as in the summary.
@@ -39,8 +39,9 @@ class ResponseMethods:
         Parameters
         ----------
         X : table or array, optional
-            Rows to average over. By default a single row with all numbers in the middle of
-            their ranges. With rows of the private table, the result is NOT private.
+            Rows to average over; by default one row, with every number in the middle of its
+            range and every category at its reference. With rows of the private table, the
+            result is NOT private.
         level : float, optional
             Confidence level; by default that of the fit.
         label : object, optional
@@ -49,7 +50,7 @@ class ResponseMethods:
         Returns
         -------
         IntervalTable
-            Changes of a probability, an expected count or a mean, with intervals.
+            Changes in the probability, expected count or mean, with intervals.
         """
         asked, schema = self.inference(label), self.schema_
         if schema is not None and has_terms(schema.effects):
@@ -71,7 +72,7 @@ class ResponseMethods:
     def mean_intervals(
         self: Any, X: Any, level: float | None = None, *, label: Any = None
     ) -> MeanTable:
-        """Estimate the expected target or the probability for rows, with intervals.
+        """Estimate the expected target or class probability of every row, with intervals.
 
         Parameters
         ----------
@@ -86,7 +87,7 @@ class ResponseMethods:
         Returns
         -------
         MeanTable
-            Estimates with the ends of their intervals, one line per row.
+            One estimate per row, with the ends of its interval.
 
         Examples
         --------
@@ -124,7 +125,7 @@ class ResponseMethods:
         Returns
         -------
         MeanTable
-            Predictions with the ends of their intervals, one line per row.
+            One prediction per row, with the ends of its interval.
         """
         asked = self.inference()
         rows, constant = self._directions(X, asked)
@@ -134,10 +135,10 @@ class ResponseMethods:
         return float(self._units(self.schema_)[1])
 
     def _directions(self: Any, X: Any, asked: Inference) -> tuple[Array, Array]:
-        """Return the design rows of ``X``, and the constant part of each linear predictor.
+        """Return the design rows of ``X``, and the constant term of each linear predictor.
 
-        Rows are bounded as for predictions. The linear predictor of a row is its product
-        with the released coefficients plus a constant: the origin and any offset.
+        Rows are bounded as for predictions. The linear predictor is the product of the
+        design row and the released coefficients, plus the origin and any offset.
         """
         rows = self._design(X)
         place = self._place_of(asked)
@@ -148,7 +149,7 @@ class ResponseMethods:
         return int(np.argmin(np.abs(table - asked.released).sum(axis=1)))
 
     def _design(self: Any, X: Any) -> Array:
-        """Return the design rows of ``X``, in the unit of the linear predictor."""
+        """Return the design matrix of ``X``, multiplied by the unit of the predictor."""
         schema, bounding = self.schema_, self._bounding
         if schema is not None:
             rows = schema.design(read_table(X, schema, target=False))
@@ -171,7 +172,7 @@ class ResponseMethods:
         return np.asarray(unit * np.hstack([rows, constant]))
 
     def _middle_row(self: Any) -> Array:
-        """Return the design row with numbers in mid-range and levels at their baselines."""
+        """Return a design row with numbers in mid-range and categories at baselines."""
         schema = self.schema_
         if schema is None:
             return np.zeros((1, self.release_.value.shape[-1]))
@@ -185,7 +186,7 @@ class ResponseMethods:
         return np.asarray(unit * np.append(row, last))[None, :]
 
     def _steps(self: Any, asked: Inference) -> tuple[MarginalStep, ...]:
-        """Return the step for every line except the intercept and missing values."""
+        """Return the changes of a row for marginal effects, except to impossible values."""
         schema, found = self.schema_, []
         unit, start = self._units(schema)[0], 0
         for number, term in enumerate(asked.terms.terms):

@@ -1,4 +1,4 @@
-"""Private scores of a released model: read and check rows, count, charge, release."""
+"""Private scores of a released model: check and sum the rows, charge, and release."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ from confide.data.partitioned.cluster_rows import collected
 from confide.data.schema.case_weights import NO_CASES
 from confide.data.tables.files import FileTable, open_table, walk
 from confide.errors import InvalidData, InvalidParameter
-from confide.estimators._model_file import kept_text
+from confide.estimators._model_file import coefficients_hash, kept_text
 from confide.estimators._predict_chunks import Margins, check_width
 from confide.estimators._prepare import dataset_name
 from confide.estimators._readings import PartedTable, SplitChunk, parted_table
@@ -47,7 +47,7 @@ BLOCK_ROWS = 2**14
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ScoreChunk:
-    """Picklable function that computes private sums over the rows of a chunk."""
+    """Picklable function that computes the sums of a score over the rows of a chunk."""
 
     split: SplitChunk
     read: ReadTarget
@@ -55,14 +55,14 @@ class ScoreChunk:
     rule: ScoreRule
 
     def __call__(self, piece: Any) -> Partial:
-        """Return the sums, and the number of rows including those without a target."""
+        """Return the sums, and the number of rows including rows without a target."""
         features, target, listed, table = self.split(piece)
         kept = self.read(target, features.shape[0])
         margins = self.margins_of(features, table)
         return *tally_in_blocks(self.rule, margins, kept), np.array(listed)
 
     def margins_of(self, features: Matrix, table: Any) -> Array:
-        """Return the linear predictors, with any offsets, of rows that have been read."""
+        """Return the linear predictors, including offsets, of rows that have been read."""
         check_width(features.shape[1], self.margins.width)
         schema = self.margins.schema
         cases = NO_CASES if schema is None else schema.cases(table)
@@ -70,7 +70,7 @@ class ScoreChunk:
 
 
 def tally_in_blocks(rule: ScoreRule, margins: Array, target: AnyArray) -> Partial:
-    """Return private sums over rows, added block by block without rounding errors."""
+    """Return the sums of a score over rows, computed in blocks without rounding errors."""
     starts = range(0, max(len(margins), 1), BLOCK_ROWS)
     return pairwise_sum(
         rule.tally(margins[at : at + BLOCK_ROWS], target[at : at + BLOCK_ROWS])
@@ -80,7 +80,7 @@ def tally_in_blocks(rule: ScoreRule, margins: Array, target: AnyArray) -> Partia
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ScoredRows:
-    """Rows with a target, in memory or in parts, with the function that splits them.
+    """Rows to score, in memory or in parts, with a function that splits off the target.
 
     Rows in memory are in ``piece``. Rows that are read in parts are in ``table``.
     """
@@ -91,7 +91,7 @@ class ScoredRows:
 
     @classmethod
     def of(cls, schema: Schema | None, X: Any, y: Any, *, classifies: bool) -> "ScoredRows":
-        """Read a table of any form that a fit accepts."""
+        """Create the rows to score from a table of any form that a fit accepts."""
         named = isinstance(y, str)
         split = SplitChunk(
             schema, y if named and schema is None else None, beside=not (named or y is None)
@@ -130,7 +130,7 @@ class ScoredRows:
             )
 
     def split_for(self, schema: Schema | None) -> SplitChunk:
-        """Return the function that splits chunks by the schema of another model."""
+        """Return the function that splits chunks according to another model's schema."""
         return replace(self.split, schema=schema)
 
     def each(self, work: Callable[[Any], Any]) -> Iterable[Any]:
@@ -146,13 +146,14 @@ class ScoredRows:
 
 @dataclass(frozen=True, slots=True)
 class ScorePrice:
-    """Guarantee, noise and cost of a score, from public facts alone."""
+    """Guarantee, noise and privacy cost of a score, from public information alone."""
 
     rule: ScoreRule
     level: float
     guarantee: Guarantee
     noises: Noises
     events: tuple[Event, ...]
+    model: str = ""
 
     @classmethod
     def of(
@@ -163,7 +164,7 @@ class ScorePrice:
         schema: Schema | None,
         level: float,
     ) -> "ScorePrice":
-        """Calibrate a score, for persons with as many rows as the schema allows."""
+        """Calibrate a score for as many rows per person as the schema allows."""
         rows = 1 if schema is None else schema.rows_per_person
         noises = noises_for(row_budget(budget, rows), rule.looks(neighbours))
         guarantee = Guarantee(budget, neighbours, Status.PROVED, THEOREM)
@@ -194,6 +195,7 @@ class ScorePrice:
             found.estimates,
             found.curves,
             found.notes,
+            self.model,
         )
 
 
@@ -219,12 +221,13 @@ def private_score(
     rows.check_names(model)
     sums = tallied(rows, chunk_of(model, rows.split, rule), cost, callers=3)
     what = f"score of {type(model).__name__}"
+    cost = replace(cost, model=coefficients_hash(model.release_))
     return paid_score(cost, sums, Payment(ledger, name, what), random_state)
 
 
 @dataclass(frozen=True, slots=True)
 class Payment:
-    """The ledger to charge, if any, with the dataset and the purpose."""
+    """The ledger to charge (if any), and the dataset and purpose to record."""
 
     ledger: LedgerSetting
     dataset: str | None
@@ -234,7 +237,7 @@ class Payment:
 def paid_score(
     cost: ScorePrice, sums: Partial, payment: Payment, random_state: RandomState
 ) -> ModelScore:
-    """Charge the ledger, if any, and release the score. All checks were made before."""
+    """Charge the ledger, if any, and release the score. All checks precede this call."""
     entropy = Entropy.of(random_state)
     if payment.ledger is None:
         return cost.release(sums, entropy)
@@ -277,10 +280,10 @@ def chunk_of(model: Any, split: SplitChunk, rule: ScoreRule) -> ScoreChunk:
 def tallied(
     rows: ScoredRows, chunk: Callable[[Any], Partial], cost: ScorePrice, callers: int
 ) -> Partial:
-    """Return private sums over a table, computed in one pass over the data.
+    """Return the sums of a score over a table, computed in a single pass.
 
-    The number of rows is checked, and a warning is given if the budget is large. It is
-    attributed to the function that is ``callers`` levels up in the call stack.
+    The number of rows is checked. If the budget is large, a warning is issued. It points to
+    the function that is ``callers`` levels up in the call stack.
     """
     *sums, listed = pairwise_sum(rows.each(chunk))
     promise, schema = cost.guarantee, rows.split.schema
@@ -293,7 +296,7 @@ def tallied(
 
 
 def check_length(listed: int, relation: Neighbours) -> None:
-    """Raise an error for too many rows, or for none if their number is public."""
+    """Raise an error if there are too many rows, or if there are none under replace-one."""
     if relation is Neighbours.REPLACE_ONE:
         refuse_empty(listed)
     if listed > MAX_ROWS:

@@ -28,7 +28,7 @@ class ScoredModel:
 
     @property
     def schema_(self) -> Schema | None:
-        """The schema, including the ranges that the fit estimated."""
+        """The schema with the ranges that the fit estimated; None without a schema."""
         raise NotImplementedError
 
     @property
@@ -47,7 +47,7 @@ class ScoredModel:
         return self._rule(self.schema_)
 
     def score_looks(self, classes: int, neighbours: Neighbours) -> tuple[Look, ...]:
-        """Return the noisy counts that a private score consists of.
+        """Return the sensitivities of the noisy sums from which a score is computed.
 
         They are known before the model is fitted.
 
@@ -61,17 +61,17 @@ class ScoredModel:
         Returns
         -------
         tuple of Look
-            One entry per vector of noisy counts.
+            Sensitivities and share of the budget, for each vector of noisy sums.
         """
         raise self._unscored()
 
     def score_rule(self) -> ScoreRule:
-        """Return the rule by which a private score counts the predictions of this model.
+        """Return the rule by which private scores are computed from predictions.
 
         Returns
         -------
         ScoreRule
-            The rule, which contains public facts only.
+            The rule, which depends on public information only.
         """
         raise self._unscored()
 
@@ -87,7 +87,7 @@ class ScoredModel:
             return X, y
         column = schema.target.column
         if column not in getattr(X, "columns", ()):
-            must = f"a data frame with the column {column!r}, when y is absent"
+            must = f"a data frame with the column {column!r}, if y is not given"
             raise InvalidParameter("X", must, type(X).__name__)
         known = X[column].notna()
         return X[known], X[column][known]
@@ -129,8 +129,8 @@ class ScoredModel:
         Returns
         -------
         ModelScore
-            Curves, and estimates with intervals that cover sampling error and privacy
-            noise.
+            Curves, and estimates with intervals that account for sampling error and
+            privacy noise.
 
         Examples
         --------
@@ -159,7 +159,7 @@ class ScoredModel:
         )
 
     def _reach(self) -> tuple[float, float]:
-        """Return the centre and half width of the range of the linear predictor."""
+        """Return centre and half-width of an interval that holds all linear predictors."""
         longest = self._bounding.norm(self.n_features_in_)
         reach = longest * float(np.linalg.norm(self._slopes[0]))
         offset = None if self.schema_ is None else self.schema_.offset

@@ -1,4 +1,4 @@
-"""The specification of a fit: every public setting, checked and frozen."""
+"""Specification of a fit: all public settings, checked and immutable."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -51,7 +51,7 @@ RangeSetting: TypeAlias = RangeMode | Ranges
 
 @dataclass(frozen=True, slots=True)
 class RangePolicy:
-    """Which ranges a fit estimates privately, and how."""
+    """Policy that determines which ranges a fit estimates privately, and how."""
 
     mode: RangeMode
     settings: Ranges
@@ -69,7 +69,7 @@ class RangePolicy:
 
 @dataclass(frozen=True, slots=True)
 class FitSpec:
-    """All public settings of a fit, checked and frozen.
+    """All public settings of a fit, checked and immutable.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ class FitSpec:
     classifies : bool
         Whether targets are labels.
     ranges : RangePolicy
-        Which ranges are estimated privately, and how.
+        Policy that determines which ranges are estimated privately.
     weight_cap : float, optional
         Cap on weights that are passed as ``sample_weight``.
 
@@ -141,7 +141,7 @@ class FitSpec:
 
     @property
     def unidentified(self) -> Array | None:
-        """Directions of coefficients that no table identifies; None without a schema."""
+        """Directions in which no table identifies coefficients; None without a schema."""
         if self.schema is None:
             return None
         return self.schema.unidentified_directions(self.bounding.height)
@@ -167,7 +167,7 @@ class FitSpec:
         return WithRanges(found, queries, self.ranges.settings) if queries else found
 
     def range_queries(self, rows: int) -> tuple[RangeQuery, ...]:
-        """Return queries for the ranges that the fit estimates, from public facts alone.
+        """Return queries for the ranges that the fit estimates, from public information.
 
         Parameters
         ----------
@@ -186,7 +186,7 @@ class FitSpec:
         return tuple(range_queries(self, self.schema, about))
 
     def possible_queries(self) -> tuple[RangeQuery, ...]:
-        """Return queries for all ranges that might be estimated, for any number of rows.
+        """Return queries for all ranges that might be estimated, whatever the row count.
 
         Returns
         -------
@@ -201,7 +201,7 @@ class FitSpec:
         return tuple(range_queries(whole, self.schema, None))
 
     def affords_ranges(self, columns: int, rows: int | None) -> bool:
-        """Return whether estimating the ranges of some columns is worth its cost.
+        """Return whether it is worthwhile to estimate the ranges of some columns.
 
         Parameters
         ----------
@@ -213,7 +213,7 @@ class FitSpec:
         Returns
         -------
         bool
-            Whether the expected counts in the tails exceed the noise on them.
+            True if the expected counts in the tails sufficiently exceed their noise.
         """
         budget = row_budget(self.budget, self.rows_per_person)
         settings = self.ranges.settings
@@ -246,7 +246,7 @@ class FitSpec:
         Parameters
         ----------
         task : TargetSpec
-            How the target is read and coded.
+            Specification of the target, with its loss and coding.
         columns : int
             Number of columns of the design matrix, without the constant column.
 
@@ -282,12 +282,12 @@ class FitSpec:
         return declared or self.weight_cap is not None
 
     def calibrate(self, task: TargetSpec, columns: int, rows: int) -> Calibration:
-        """Choose noise and ridge from public facts.
+        """Choose noise and ridge from public information.
 
         Parameters
         ----------
         task : TargetSpec
-            How the target is read and coded.
+            Specification of the target, with its loss and coding.
         columns : int
             Number of columns of the design matrix, without the constant column.
         rows : int
@@ -341,10 +341,12 @@ class FitSpec:
 
 
 def range_queries(spec: FitSpec, schema: Schema, rows: int | None) -> list[RangeQuery]:
-    """Return queries for the ranges to estimate: those needed, or all if rows suffice.
+    """Return queries for the ranges that a fit estimates.
 
-    A range is needed if its column has no limits, or if it is declared private. ``rows``
-    is the approximate number of rows, or None if it is not public.
+    If the mode is "private", or if there are enough rows, these are all ranges that are not
+    declared public. Otherwise they are those that the schema declares private and those of
+    columns without limits. ``rows`` is the approximate number of rows, or None if it is not
+    public.
     """
     wanted = spec.intervals
     inference = wanted is not None and wanted.of == "plain"
@@ -399,13 +401,13 @@ def _constraint(task: TargetSpec) -> Constraint | None:
 
 
 def check_penalty(mechanism: Mechanism, l1: float, penalty: Any) -> None:
-    """Raise an error if mechanism, ``l1`` and ``penalty`` do not go together."""
+    """Raise an error if mechanism, ``l1`` and ``penalty`` cannot be combined."""
     if penalty is not None:
         if not isinstance(penalty, tuple(PENALTIES.values())):
             known = ", ".join(kind.__name__ for kind in PENALTIES.values())
             raise InvalidParameter("penalty", f"None or one of {known}", penalty)
         if l1:
-            raise InvalidParameter("l1", "0 together with penalty", l1)
+            raise InvalidParameter("l1", "0 if penalty is set", l1, "Use only one of them.")
         return
     if isinstance(mechanism, AdaptiveObjectivePerturbation) and not l1:
         raise InvalidParameter(
@@ -426,5 +428,7 @@ def check_coordinates(penalty: Penalty, dimension: int) -> None:
         fits = False
     if not fits:
         raise InvalidParameter(
-            "penalty", f"for {dimension} coordinates, with the intercept last", penalty
+            "penalty",
+            f"defined for {dimension} coefficients; any intercept is the last of them",
+            penalty,
         )

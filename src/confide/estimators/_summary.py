@@ -1,4 +1,4 @@
-"""The lines of a summary: public facts about a fitted model, and its coefficients."""
+"""Content of a summary: public facts about a fitted model, and its coefficients."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date
@@ -17,7 +17,7 @@ from confide.reporting.effect_scale import plural_unit
 MOST_LABELS = 6
 MOST_NAMES = 12
 MOST_RANGES = 60
-"""Largest number of ranges in a summary."""
+"""Largest number of ranges that a summary lists."""
 ON_THE_BOUNDARY = (
     "the coefficients have reached the bound on their norm, so intervals are not valid; "
     "use a larger l2 or coef_norm"
@@ -27,24 +27,24 @@ SEVERAL_ROWS = (
     "too short"
 )
 INTERVALS_OF = {
-    "plain": "the plain coefficients, without the ridge",
+    "plain": "the plain coefficients, without the ridge penalty",
     "penalised": "the penalised coefficients of the population",
 }
 Facts = tuple[tuple[str, str], ...]
-"""Names and values, in the order in which they are printed."""
+"""Pairs of a name and a text, in the order in which they are printed."""
 
 
 def head_facts(
     schema: Schema | None, columns: int, fitted_on: str | None, rows: Facts = ()
 ) -> Facts:
-    """Return the public facts besides the release: rows, target, columns and date."""
+    """Describe the rows, target and columns of a table, and the date of the fit."""
     lines = (("Columns", str(columns)),) if schema is None else _of_schema(schema)
     lines = (*rows, *lines)
     return lines if fitted_on is None else (*lines, ("Fitted", fitted_on))
 
 
 def release_facts(release: Release) -> Facts:
-    """Describe noise, ridge and the weighting of records by length."""
+    """Describe noise, ridge and the weighting of records by norm."""
     noises = "; ".join(f"{n.kind} {n.scale:.4g} on {n.added_to}" for n in release.noise)
     facts = (("Noise", noises), ("Ridge", f"l2 = {release.l2:.6g}"))
     if release.record_norm is None:
@@ -54,7 +54,7 @@ def release_facts(release: Release) -> Facts:
 
 
 def range_facts(release: Release, schema: Schema) -> Facts:
-    """Describe the estimated ranges, and what they imply for the coefficients."""
+    """Describe the estimated ranges and their consequences for the coefficients."""
     own = release.ranges
     parts: dict[str, Any] = dict(schema.parts)
     here = () if own is None else tuple(own.ranges)
@@ -67,10 +67,10 @@ def range_facts(release: Release, schema: Schema) -> Facts:
     ]
     texts = []
     if own is not None:
-        price = f"Bought with {float(own.share):.0%} of the budget"
+        price = f"Estimated with {float(own.share):.0%} of the budget"
         texts.append(f"{_shown_ranges(parts, here)}. {price}")
     if before:
-        texts.append(f"{_shown_ranges(parts, before)}. Bought before")
+        texts.append(f"{_shown_ranges(parts, before)}. Estimated earlier")
     if not texts:
         return ()
     text = (
@@ -92,7 +92,7 @@ def _shown_ranges(parts: Mapping[str, Any], names: Sequence[str]) -> str:
 
 
 def hidden_ranges(names: Sequence[str]) -> str:
-    """Describe the columns whose ranges the noise hides; empty if there are none."""
+    """Return a warning about columns whose range is hidden by noise; empty if none."""
     if not names:
         return ""
     return (
@@ -102,7 +102,7 @@ def hidden_ranges(names: Sequence[str]) -> str:
 
 
 def show_end(end: float | str | date) -> str:
-    """Return the end of a range as text."""
+    """Return the lower or upper end of a range as text."""
     return str(end) if isinstance(end, str | date) else f"{end:.6g}"
 
 
@@ -112,13 +112,13 @@ def _some(names: Sequence[str], most: int = MOST_NAMES) -> str:
 
 
 def bounding_facts(release: Release) -> Facts:
-    """Describe how entries were bounded."""
+    """Describe how the entries of rows were bounded."""
     if release.row_bounds is None:
         return ()
     entries = release.row_bounds.entries
     if entries.length is None:
         return (("Entries", f"at most {entries.most:g}; larger entries are clipped"),)
-    text = f"the largest {entries.few} of a row have length at most {entries.length:.4g}"
+    text = f"the {entries.few} largest of a row have norm at most {entries.length:.4g}"
     return (("Entries", f"{text}; longer rows are scaled down"),)
 
 
@@ -136,15 +136,15 @@ def interval_facts(release: Release) -> Facts:
     if kept is None:
         return ()
     text = (
-        f"{100 * kept.level:g} %, {kept.variant}, from {float(1 - kept.split[0]):.0%} of "
-        f"the budget; of {INTERVALS_OF[kept.of]}"
+        f"{100 * kept.level:g} % intervals for {INTERVALS_OF[kept.of]}; variant "
+        f"{kept.variant!r}, computed with {float(1 - kept.split[0]):.0%} of the budget"
     )
     warning = interval_caution(release)
     return (("Intervals", f"{text}; {warning}" if warning else text),)
 
 
 def interval_caution(release: Release) -> str:
-    """Explain why the intervals may not be valid; empty if they are."""
+    """Return the reason why intervals may be invalid; empty if they are valid."""
     if release.intervals is None:
         return ""
     if release.intervals.on_boundary:
@@ -155,9 +155,9 @@ def interval_caution(release: Release) -> str:
 def coefficient_lines(
     release: Release, labels: Sequence[str], display: Display, spans: Array
 ) -> tuple[Coefficient, ...]:
-    """Return one line per displayed coefficient, for all sets of coefficients.
+    """Return the displayed coefficients of all sets, with intervals if released.
 
-    The release has either no intervals or those of the published variant.
+    The release must have no intervals, or intervals of variant "published".
     """
     lines: list[Coefficient] = []
     for k, (label, value) in enumerate(
@@ -180,10 +180,10 @@ def coefficient_lines(
 
 
 def display_of_release(release: Release, names: tuple[str, ...], factors: Array) -> Display:
-    """Return the map to summary lines, for all coefficients or only the selected ones.
+    """Return the map from coefficients to those displayed (all, or the selected ones).
 
-    ``factors`` convert coefficients to the user's units. Like ``names``, they are given for
-    all coefficients including the intercept.
+    ``factors`` convert coefficients to the user's units. ``names`` and ``factors`` have one
+    entry per coefficient, including the intercept.
     """
     if release.support is None:
         return Display(names, sparse.diags_array(factors), np.zeros(len(names)))
@@ -200,7 +200,10 @@ def display_of_release(release: Release, names: tuple[str, ...], factors: Array)
 def selected_names(
     used: AnyArray, schema: Schema | None, names: Sequence[str]
 ) -> tuple[str, ...]:
-    """Return the variables with a feature that is ``used``; ``names`` are of features."""
+    """Return the names of the variables with at least one used feature.
+
+    ``used`` and ``names`` have one entry per feature.
+    """
     if schema is None:
         return tuple(name for name, kept in zip(names, used, strict=True) if kept)
     sizes = [len(effect.features) for effect in schema.effects]
@@ -218,7 +221,7 @@ def _of_schema(schema: Schema) -> tuple[tuple[str, str], ...]:
 
 
 def comparisons(schema: Schema) -> str:
-    """Describe the baseline of the levels of each category; empty without categories."""
+    """Describe the baseline for the levels of categories; empty if there are none."""
     coded = [column for column in schema.predictors if len(column.baseline) > 1]
     kinds = {column.against for column in coded}
     if len(kinds) < 2:

@@ -32,7 +32,7 @@ class SummaryMethods:
         Returns
         -------
         Summary
-            A table that prints as text and displays as HTML in a notebook, without data.
+            Public facts and coefficients, shown as text or, in notebooks, as HTML.
         """
         check_is_fitted(self, "release_")
         release, schema = self.release_, self.schema_
@@ -75,7 +75,7 @@ class SummaryMethods:
     def selected_(self: Any) -> tuple[str, ...]:
         """Names of the variables whose released coefficients are not all 0.
 
-        A category is selected if one of its levels is.
+        A category is selected if the coefficient of one of its levels is not 0.
         """
         check_is_fitted(self, "release_")
         if not self._selects:
@@ -125,7 +125,8 @@ class SummaryMethods:
         """Write the released model to a JSON file that `load_model` can read.
 
         The file contains coefficients, schema, guarantee and public settings, but no data.
-        Only its owner can read it, unless it replaces a file that others could read.
+        Only the owner of the file can read it, unless it replaces one that others could
+        read.
 
         Parameters
         ----------

@@ -14,11 +14,12 @@ FOUR_FIFTHS = 2.5631
 
 
 def effect_amounts(effect: Any) -> tuple[tuple[float, ...], float]:
-    """Return the range width of every line, and a standard deviation as a share of it.
+    """Return range widths for the coefficients of an effect, and a standard deviation.
 
-    Levels, Boolean columns and splines have width 1. A power of a number has that power
-    of the number's width. An interaction has the width of the product of its numbers,
-    each measured from the middle of its range.
+    The approximate standard deviation is a share of the range. There is one width per
+    displayed coefficient. Levels, Boolean columns and splines have width 1. For a power of
+    a number, the width of its range is raised to that power. An interaction has the width
+    of the product of its numbers, each measured from the middle of its range.
     """
     count = len(effect.lines().names)
     if isinstance(effect, PolynomialTerm):
@@ -56,7 +57,7 @@ def levels_of(effect: Any) -> int:
 
 
 def unit_of(effect: Any) -> str:
-    """Return the unit of a date or an untransformed number; empty for others."""
+    """Return the unit of a date or an untransformed number; empty for other effects."""
     plain = not effect.coded and getattr(effect, "transform", "none") == "none"
     unit: str = getattr(effect, "unit", "")
     return unit if plain else ""
@@ -80,7 +81,7 @@ def _factors(term: Any) -> list[str]:
 
 
 def table_lines(schema: Schema | None, display: Display) -> TableLines:
-    """Return the columns and terms of the model, with the positions of their lines."""
+    """Return the columns and terms of a model, with positions of their coefficients."""
     lines = display.names
     if schema is None:
         alone = (

@@ -30,14 +30,14 @@ from confide.objectives.multinomial import FEWEST_CLASSES, MOST_CLASSES
 TARGET_TAIL = 0.01
 """Share of targets beyond each end of an estimated range.
 
-It is smaller than for columns, because clamping targets biases predictions.
+The share is smaller than for columns, because clamping targets biases predictions.
 """
 COUNT_TAIL = 0.005
 """Share of counts beyond the upper end of an estimated range."""
 ReadTarget: TypeAlias = Callable[[Any, int], AnyArray]
-"""Function that turns a column of a table, given its length, into the stored target."""
+"""Function that converts a column of a given length to the target as it is stored."""
 Code: TypeAlias = Callable[[AnyArray], Array]
-"""Function that turns the stored target into the values that a loss takes."""
+"""Function that converts the stored target to the argument of a loss."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +60,11 @@ def as_places(places: AnyArray) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class TargetSpec:
-    """How a target is read and coded, with its loss and bounds.
+    """Specification of how a target is read and coded, with its loss and bounds.
 
-    ``read`` turns a column into the stored target. Each of the ``codings`` turns that into
-    the target of one objective, such as one per class in one-vs-rest. The objectives
-    share the rows and the budget.
+    ``read`` converts a column to the stored target. Each function in ``codings`` converts
+    the stored target to that of one objective. In one-vs-rest, there is one objective per
+    class. All objectives share the rows and the budget.
     """
 
     loss: Loss
@@ -79,7 +79,7 @@ class TargetSpec:
 
 
 class TargetRule(Protocol):
-    """Protocol of rules for reading and coding a target, made from public settings."""
+    """Protocol for rules, based on public settings, for reading and coding a target."""
 
     @property
     def seeks_labels(self) -> bool:
@@ -92,7 +92,7 @@ class TargetRule(Protocol):
         ...
 
     def range_query(self, target: Target) -> RangeQuery | None:
-        """Return the query for the range of the target; None if it is not estimated."""
+        """Return the query for the range of the target, or None if it is not estimated."""
         ...
 
     def with_range(self, lower: float, upper: float) -> "TargetRule":
@@ -100,7 +100,7 @@ class TargetRule(Protocol):
         ...
 
     def look(self, y: Any, count: int) -> TargetInfo:
-        """Read undeclared facts from the target."""
+        """Read facts from the target that were not declared, such as its labels."""
         ...
 
     def spec(self, found: TargetInfo) -> TargetSpec:
@@ -110,7 +110,7 @@ class TargetRule(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClassRule:
-    """Rule for labels: a binary loss with one-vs-rest, or one multinomial loss.
+    """Rule for a target of labels: a binary loss with one-vs-rest, or a multinomial loss.
 
     Two classes need only one coding. ``declared`` are the public labels, or None if they
     are to be read from the target. With ``together``, three or more classes are fitted
@@ -137,7 +137,7 @@ class ClassRule:
 
     @property
     def takes_offset(self) -> bool:
-        """Whether the linear predictor may have an offset: only for log-odds."""
+        """Whether an offset is supported: only for two classes with the logistic loss."""
         two = self.declared is not None and len(declared_classes(self.declared)) == 2
         return two and self.loss.canonical
 
@@ -146,7 +146,7 @@ class ClassRule:
         return TargetInfo(labels_in(y, count) if self.seeks_labels else None)
 
     def spec(self, found: TargetInfo) -> TargetSpec:
-        """Return the specification, with one coding per class or one for two classes."""
+        """Return the specification: a single coding or, in one-vs-rest, one per class."""
         classes = found.labels
         if classes is None:
             classes = declared_classes(self.declared)
@@ -175,9 +175,10 @@ class ClassRule:
 class RangeRule:
     """Rule for a numeric target, shifted and scaled to [−1, 1].
 
-    Bounds on coefficients are in the scaled unit. ``clamped`` is whether infinite values
-    are clamped like other large ones, as with a schema, or rejected. ``scales`` is whether
-    the range may be estimated, because no bound was given in the unit of the target.
+    Bounds on coefficients are in the scaled unit. If ``clamped``, as with a schema,
+    infinite values are clamped like other large values; otherwise they are rejected.
+    ``scales`` states whether the range may be estimated. This requires that no bound was
+    given in the unit of the target.
     """
 
     unit: float
@@ -220,7 +221,7 @@ class RangeRule:
 
 @dataclass(frozen=True, slots=True)
 class CountRule:
-    """Rule for counts, clamped to a bound and divided by ``unit``.
+    """Rule for counts, which are clamped to ``most`` and divided by ``unit``.
 
     ``clamped`` and ``scales`` have the same meaning as in `RangeRule`.
     """
@@ -235,7 +236,7 @@ class CountRule:
     takes_offset: ClassVar[bool] = True
 
     def range_query(self, target: Target) -> RangeQuery | None:
-        """Return a query for the upper end, or None if it may not be estimated."""
+        """Return a query for the upper end, or None if the end may not be estimated."""
         if not self.scales or target.grid is None:
             return None
         grid = RangeGrid.between(0.0, self.most)
@@ -287,12 +288,12 @@ class SeveralTargetsRule:
 
 @dataclass(frozen=True, slots=True)
 class LabelIndex:
-    """Picklable function that converts labels to class indices, −1 for other labels."""
+    """Picklable function that converts labels to class indices, as `label_codes` does."""
 
     classes: tuple[Any, ...]
 
     def __call__(self, y: Any, count: int) -> AnyArray:
-        """Read a column of labels."""
+        """Return the class indices of a column of labels."""
         return label_codes(y, count, self.classes)
 
 
@@ -303,7 +304,7 @@ class OneVsRest:
     place: int
 
     def __call__(self, places: AnyArray) -> Array:
-        """Return the coding of class indices."""
+        """Return 1 or −1 for every class index."""
         coding: Array = (places == self.place).astype(np.float64)
         coding *= 2
         coding -= 1
@@ -319,7 +320,7 @@ class ScaledTarget:
     clamped: bool = False
 
     def __call__(self, y: Any, count: int) -> Array:
-        """Read a column of numbers."""
+        """Return a column of numbers, scaled and clamped."""
         with np.errstate(over="ignore"):
             target = read_numbers(y, count, clamped=self.clamped) - self.origin
             target /= self.unit
@@ -335,7 +336,7 @@ class ClippedCounts:
     unit: float = 1.0
 
     def __call__(self, y: Any, count: int) -> Array:
-        """Read a column of counts."""
+        """Return a column of counts, clamped and scaled."""
         counts = np.clip(read_numbers(y, count, clamped=self.clamped), 0.0, self.most)
         most = self.most / self.unit
         return counts if self.unit == 1 else np.minimum(counts / self.unit, most)
@@ -348,7 +349,7 @@ class ScaledTargets:
     bound: float
 
     def __call__(self, y: Any, count: int) -> Array:
-        """Read a table of numbers; a single column becomes a vector."""
+        """Return a table of numbers, scaled and clamped; one column becomes a vector."""
         table = as_table(y)
         target = np.column_stack([read_numbers(column, count) for column in table.T])
         with np.errstate(over="ignore"):

@@ -37,11 +37,11 @@ class NotNumbers(InvalidData, TypeError):
 
 
 LARGEST = 1e100
-"""Public parameters must lie between this and its inverse, to avoid overflow."""
+"""Public parameters must lie between this number and its inverse, to avoid overflow."""
 
 
 def read_number(name: str, value: Any, do: str, *, zero: bool = False) -> float:
-    """Return a public parameter as a float, or raise an error for an extreme value."""
+    """Return a public parameter as a float, or raise an error if it is extreme."""
     real = isinstance(value, numbers.Real) and not isinstance(value, bool)
     if real and (1 / LARGEST <= value <= LARGEST or (zero and value == 0)):
         return float(value)
@@ -50,7 +50,7 @@ def read_number(name: str, value: Any, do: str, *, zero: bool = False) -> float:
 
 
 def check_count_is_public(schema: Schema | None) -> None:
-    """Reject replace-one neighbours if rows without a target are dropped."""
+    """Reject the replace-one relation if rows without a target are dropped."""
     if schema is not None and schema.target.missing == "drop":
         raise InvalidParameter(
             "neighbours",
@@ -194,7 +194,8 @@ def declared_classes(declared: Any) -> AnyArray:
 def labels_in(y: Any, count: int) -> AnyArray:
     """Return the distinct labels of a target in sorted order.
 
-    They are not protected by noise, which the caller must add to the assumptions.
+    Labels are not protected by noise, so the caller must add the assumption that they are
+    public.
     """
     column = _label_column(y, count)
     if count and column.dtype.kind in "iu":
@@ -230,7 +231,7 @@ def check_several(labels: AnyArray) -> AnyArray:
 def label_codes(y: Any, count: int, classes: tuple[Any, ...]) -> AnyArray:
     """Return the class index of each row.
 
-    Other labels have index −1, or possibly 0 if there are two classes.
+    Labels outside ``classes`` have index −1; with two integer classes they may have 0.
     """
     if _is_text(y, count) or (
         isinstance(y, CodedText) and len(y) == count and not y.missing
@@ -257,7 +258,7 @@ def _label_column(y: Any, count: int) -> AnyArray:
 
 
 def _is_text(y: Any, count: int) -> bool:
-    """Whether a target is a text column without missing values, which is not copied."""
+    """Whether a target is a text column without missing values, which needs no copy."""
     kinds = (pd.StringDtype, pd.CategoricalDtype)
     text = isinstance(y, pd.Series) and isinstance(y.dtype, kinds)
     return text and len(y) == count and not y.isna().any()

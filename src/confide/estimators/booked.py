@@ -27,7 +27,7 @@ def check_booked(path: str | Path, ledger: Ledger) -> Entry:
     Returns
     -------
     Entry
-        The entry of the release.
+        Entry of the release in the ledger.
 
     Raises
     ------
@@ -75,7 +75,7 @@ def check_booked(path: str | Path, ledger: Ledger) -> Entry:
 
 
 def _entry(record: dict[str, Any], ledger: Ledger) -> Entry | None:
-    """Return the entry of the release that a file refers to, or of an equal release."""
+    """Return the ledger entry of the release in a file, or of an equal release."""
     if record.get("anchor") is not None:
         try:
             number, digest = read_anchor(record["anchor"])

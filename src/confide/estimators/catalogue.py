@@ -18,8 +18,8 @@ class EstimatorEntry:
     title : str
         Title of the model in reports.
     model : str, default=""
-        Name of the model in plans and commands, one of `confide.objectives.MODELS`. It is
-        empty for models that they do not offer.
+        Name of the model in plans and commands, one of `confide.objectives.MODELS`. Empty
+        for models that plans and commands do not support.
     labelled : bool, default=False
         Whether targets are labels.
     own : type, optional
@@ -85,7 +85,7 @@ def model_names(*, labelled: bool | None = None) -> tuple[str, ...]:
     Parameters
     ----------
     labelled : bool, optional
-        True for models of labels only, False for models of numbers only; by default all.
+        True for classifiers only, False for regressions only; by default both.
 
     Returns
     -------

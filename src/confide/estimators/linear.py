@@ -50,9 +50,9 @@ class LinearRegression(PrivateRegressor):
         target. With a schema, `fit` takes a data frame or a file. Write the schema without
         looking at the private rows.
     row_norm : float, optional
-        Public bound on the Euclidean length of a row of features; longer rows are scaled
-        down to it. It is required for arrays, and ignored with a schema. A larger bound
-        means more noise; a smaller bound distorts more rows.
+        Public bound on the Euclidean norm of a row of features; rows with a larger norm are
+        scaled down to it. It is required for arrays, and ignored with a schema. A larger
+        bound means more noise; a smaller bound distorts more rows.
     mechanism : str or Mechanism, default="objective"
         Mechanism that releases the coefficients. "objective" adds noise to the objective,
         and "output" to the minimiser. "ssp", "adassp" and "functional" release sums of
@@ -63,7 +63,7 @@ class LinearRegression(PrivateRegressor):
     l2 : float or "auto", default="auto"
         Ridge parameter Λ: ½Λ‖θ‖² is added to the sum of the losses (not their mean). θ
         includes the intercept. A larger value shrinks the coefficients and reduces the
-        effect of the noise. "auto" chooses a value from public facts.
+        effect of the noise. "auto" chooses a value from public information.
     l1 : float, default=0
         Weight of an ℓ1 penalty on the slopes. A larger weight sets more of them to 0. With
         mechanism "adaptive", it is the weight for a slope of average size.
@@ -80,14 +80,14 @@ class LinearRegression(PrivateRegressor):
         person; the number of rows is then public, and the noise is larger. By default, the
         relation is that of the mechanism, usually "add-remove".
     intervals : bool, float or Intervals, optional
-        Whether to release intervals, standard errors and tests as well, from the same
+        Whether to release confidence intervals, standard errors and tests within the same
         budget. True chooses their share of the budget automatically, and a number such as
-        0.2 sets it. The rest is for the coefficients.
+        0.2 sets it. The rest of the budget is spent on the coefficients.
     ranges : {"auto", "private", "public"} or Ranges, default="auto"
         Whether part of the budget is spent on estimating the ranges of numeric columns.
         "private" estimates all ranges that the schema does not declare public. "public"
         uses the declared limits. "auto" estimates the ranges of columns without limits, and
-        those of other columns if the number of rows makes it worthwhile.
+        also those of other columns if there are enough rows to make this worthwhile.
     ledger : Ledger, str or Path, optional
         Ledger to charge before any noise is drawn. The charge is recorded under the name of
         the schema or, for arrays, the name given to `Ledger.for_dataset`. Without a ledger,
@@ -105,12 +105,12 @@ class LinearRegression(PrivateRegressor):
         that release sums do not clip residuals.
     coef_norm : float, optional
         Public bound on the Euclidean norm of the coefficients, imposed as a constraint. The
-        norm is for scaled columns and in the unit of the target. With this bound, residuals
-        are not clipped unless ``slope_bound`` is set.
+        coefficients are those for scaled columns, in units of the target. With this bound,
+        residuals are not clipped unless ``slope_bound`` is set.
     weight_cap : float, optional
         Public cap on ``sample_weight``; larger weights are clamped to it. The noise grows
-        with the cap. The ridge is added to the sum of losses that are weighted by
-        ``sample_weight`` divided by the cap.
+        with the cap. The ridge penalty is added to the sum of the losses, each multiplied
+        by its ``sample_weight`` divided by the cap.
 
     Attributes
     ----------
@@ -121,14 +121,14 @@ class LinearRegression(PrivateRegressor):
     intercept_ : float
         Intercept, in the unit of the target.
     intervals_ : IntervalTable
-        Estimates with intervals, if requested.
+        Coefficients with confidence intervals, if requested.
     selected_ : tuple of str
         Names of the variables with a coefficient other than 0, if a penalty or the
         mechanism selects variables.
     support_ : ndarray
         Indices of the columns of the design matrix with a coefficient other than 0.
     schema_ : Schema or None
-        The schema, including the ranges that the fit estimated.
+        The schema with the ranges that the fit estimated; None without a schema.
     rows_ : int or None
         Number of rows, if it is public.
     holdout_score_ : ModelScore
@@ -140,7 +140,7 @@ class LinearRegression(PrivateRegressor):
 
     See Also
     --------
-    SparseLinearRegression : Selects few of many columns.
+    SparseLinearRegression : Selects a few of many columns.
     MultiResponseRegression : Fits several targets at once.
 
     Examples
@@ -228,12 +228,12 @@ class LinearRegression(PrivateRegressor):
         return ratio * self._units(self.schema_)[0] ** 2
 
     def _loss(self) -> Loss:
-        """Return the loss of a target in [−1, 1]; other regressors override it."""
+        """Return the loss for a target in [−1, 1]; subclasses may override it."""
         clip = self._clip()
         return Squared() if clip is None else Clipped(Squared(), clip)
 
     def _clip(self) -> float | None:
-        """Return the bound on residuals, in the unit of the loss; None if not clipped."""
+        """Return the bound at which scaled residuals are clipped; None if they are not."""
         if self.slope_bound is not None:
             return float(self.slope_bound) / self._units(self.schema)[0]
         return USUAL_CLIP if self.coef_norm is None else None
@@ -251,7 +251,7 @@ class LinearRegression(PrivateRegressor):
         )
 
     def score_looks(self, classes: int, neighbours: Neighbours) -> tuple[Look, ...]:
-        """Return the noisy counts that a private score consists of.
+        """Return the sensitivities of the noisy sums from which a score is computed.
 
         They are known before the model is fitted.
 
@@ -265,17 +265,17 @@ class LinearRegression(PrivateRegressor):
         Returns
         -------
         tuple of Look
-            One entry per vector of noisy counts.
+            Sensitivities and share of the budget, for each vector of noisy sums.
         """
         return NumberErrors(0.0, 1.0).looks(neighbours)
 
     def score_rule(self) -> ScoreRule:
-        """Return the rule by which a private score counts the residuals of this model.
+        """Return the rule by which private scores are computed from residuals.
 
         Returns
         -------
         NumberErrors
-            The rule, which contains public facts only.
+            The rule, which depends on public information only.
         """
         unit, origin = self._units(self.schema_)
         return NumberErrors(origin, unit)

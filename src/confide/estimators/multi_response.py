@@ -1,4 +1,4 @@
-"""Several numeric targets at once, whose coefficients form one matrix."""
+"""Linear regression of several numeric targets, with one matrix of coefficients."""
 
 from dataclasses import replace
 from typing import Any
@@ -30,8 +30,8 @@ class MultiResponseRegression(PrivateRegressor):
     """Linear regression of several targets on the same rows under differential privacy.
 
     A record is a row of ``X`` with all its targets. The slope of every squared loss is
-    clipped, and the gradients of all targets are clipped together. The guarantee is PROVED
-    (docs/proofs/gradient-mechanisms.md).
+    clipped, and so is the norm of a record's gradient for all targets. The guarantee is
+    PROVED (docs/proofs/gradient-mechanisms.md).
 
     Parameters
     ----------
@@ -41,8 +41,8 @@ class MultiResponseRegression(PrivateRegressor):
     schema : None
         Not available, because a schema declares a single target.
     row_norm : float, optional
-        Public bound on the Euclidean length of a row of features; longer rows are scaled
-        down to it. It is required. A larger bound means more noise; a smaller bound
+        Public bound on the Euclidean norm of a row of features; rows with a larger norm are
+        scaled down to it. It is required. A larger bound means more noise; a smaller bound
         distorts more rows.
     mechanism : str or Mechanism, default="mpadmm"
         Mechanism that uses noisy gradients: "mpadmm", "momentum", "ssadmm", "sgd" or
@@ -50,7 +50,7 @@ class MultiResponseRegression(PrivateRegressor):
     l2 : float or "auto", default="auto"
         Ridge parameter Λ: ½Λ‖θ‖² is added to the sum of the losses (not their mean). θ
         includes the intercept. A larger value shrinks the coefficients and reduces the
-        effect of the noise. "auto" chooses a value from public facts.
+        effect of the noise. "auto" chooses a value from public information.
     l1 : float, default=0
         Weight of an ℓ1 penalty on the slopes. A larger weight sets more of them to 0.
     penalty : Penalty, optional
@@ -172,7 +172,7 @@ class MultiResponseRegression(PrivateRegressor):
         X : array or table
             Features.
         y : array of shape (n_rows, n_targets)
-            Targets, one column each.
+            Targets, with one column per target.
         holdout : None
             Not available for several targets.
 
@@ -201,7 +201,9 @@ class MultiResponseRegression(PrivateRegressor):
     def _spec(self) -> FitSpec:
         weight = read_number("nuclear", self.nuclear, "0 means no penalty.", zero=True)
         if weight and (self.l1 or self.penalty is not None):
-            raise InvalidParameter("nuclear", "0 together with another penalty", weight)
+            raise InvalidParameter(
+                "nuclear", "0 if l1 or penalty is set", weight, "Use only one of them."
+            )
         if self.schema is not None:
             raise InvalidParameter(
                 "schema", "None for several targets: a schema has only one", "a schema"
@@ -225,7 +227,8 @@ class MultiResponseRegression(PrivateRegressor):
     def _check_release(self, release: Release) -> None:
         width = self.n_features_in_ + bool(self.fit_intercept)
         if release.value.ndim != 2 or release.value.shape[1] != width:
-            raise InvalidParameter("coefficients", f"rows of {width}", "another shape")
+            must = f"a matrix with {width} columns"
+            raise InvalidParameter("coefficients", must, f"shape {release.value.shape}")
 
     def _set_coefficients(self, value: Array) -> None:
         PrivateLinearModel._set_coefficients(self, value)  # noqa: SLF001

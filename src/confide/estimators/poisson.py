@@ -56,9 +56,9 @@ class PoissonRegression(PrivateRegressor):
         target. With a schema, `fit` takes a data frame or a file. Write the schema without
         looking at the private rows.
     row_norm : float, optional
-        Public bound on the Euclidean length of a row of features; longer rows are scaled
-        down to it. It is required for arrays, and ignored with a schema. A larger bound
-        means more noise; a smaller bound distorts more rows.
+        Public bound on the Euclidean norm of a row of features; rows with a larger norm are
+        scaled down to it. It is required for arrays, and ignored with a schema. A larger
+        bound means more noise; a smaller bound distorts more rows.
     mechanism : str or Mechanism, default="objective"
         Mechanism that releases the coefficients. "objective" adds noise to the objective,
         and "output" to the minimiser. "adaptive" weights an ``l1`` penalty by a first
@@ -69,7 +69,7 @@ class PoissonRegression(PrivateRegressor):
     l2 : float or "auto", default="auto"
         Ridge parameter Λ: ½Λ‖θ‖² is added to the sum of the losses (not their mean). θ
         includes the intercept. A larger value shrinks the coefficients and reduces the
-        effect of the noise. "auto" chooses a value from public facts.
+        effect of the noise. "auto" chooses a value from public information.
     l1 : float, default=0
         Weight of an ℓ1 penalty on the slopes. A larger weight sets more of them to 0. With
         mechanism "adaptive", it is the weight for a slope of average size.
@@ -86,14 +86,14 @@ class PoissonRegression(PrivateRegressor):
         person; the number of rows is then public, and the noise is larger. By default, the
         relation is that of the mechanism, usually "add-remove".
     intervals : bool, float or Intervals, optional
-        Whether to release intervals, standard errors and tests as well, from the same
+        Whether to release confidence intervals, standard errors and tests within the same
         budget. True chooses their share of the budget automatically, and a number such as
-        0.2 sets it. The rest is for the coefficients.
+        0.2 sets it. The rest of the budget is spent on the coefficients.
     ranges : {"auto", "private", "public"} or Ranges, default="auto"
         Whether part of the budget is spent on estimating the ranges of numeric columns.
         "private" estimates all ranges that the schema does not declare public. "public"
         uses the declared limits. "auto" estimates the ranges of columns without limits, and
-        those of other columns if the number of rows makes it worthwhile.
+        also those of other columns if there are enough rows to make this worthwhile.
     ledger : Ledger, str or Path, optional
         Ledger to charge before any noise is drawn. The charge is recorded under the name of
         the schema or, for arrays, the name given to `Ledger.for_dataset`. Without a ledger,
@@ -112,8 +112,8 @@ class PoissonRegression(PrivateRegressor):
         replaces the default clipping of residuals.
     weight_cap : float, optional
         Public cap on ``sample_weight``; larger weights are clamped to it. The noise grows
-        with the cap. The ridge is added to the sum of losses that are weighted by
-        ``sample_weight`` divided by the cap.
+        with the cap. The ridge penalty is added to the sum of the losses, each multiplied
+        by its ``sample_weight`` divided by the cap.
 
     Attributes
     ----------
@@ -124,14 +124,14 @@ class PoissonRegression(PrivateRegressor):
     intercept_ : float
         Intercept on the log scale.
     intervals_ : IntervalTable
-        Estimates with intervals, if requested.
+        Coefficients with confidence intervals, if requested.
     selected_ : tuple of str
         Names of the variables with a coefficient other than 0, if a penalty or the
         mechanism selects variables.
     support_ : ndarray
         Indices of the columns of the design matrix with a coefficient other than 0.
     schema_ : Schema or None
-        The schema, including the ranges that the fit estimated.
+        The schema with the ranges that the fit estimated; None without a schema.
     rows_ : int or None
         Number of rows, if it is public.
     holdout_score_ : ModelScore
@@ -143,7 +143,7 @@ class PoissonRegression(PrivateRegressor):
 
     See Also
     --------
-    rate_ratios : Factor by which a unit of a column multiplies the expected count.
+    rate_ratios : Factors by which one unit of a column multiplies the expected count.
 
     Examples
     --------
@@ -259,7 +259,7 @@ class PoissonRegression(PrivateRegressor):
         return upper
 
     def score_looks(self, classes: int, neighbours: Neighbours) -> tuple[Look, ...]:
-        """Return the noisy counts that a private score consists of.
+        """Return the sensitivities of the noisy sums from which a score is computed.
 
         They are known before the model is fitted.
 
@@ -273,17 +273,17 @@ class PoissonRegression(PrivateRegressor):
         Returns
         -------
         tuple of Look
-            One entry per vector of noisy counts.
+            Sensitivities and share of the budget, for each vector of noisy sums.
         """
         return CountErrors(1.0, 1.0, 0.0, 1.0).looks(neighbours)
 
     def score_rule(self) -> ScoreRule:
-        """Return the rule by which a private score counts the residuals of this model.
+        """Return the rule by which private scores are computed from residuals.
 
         Returns
         -------
         CountErrors
-            The rule, which contains public facts only.
+            The rule, which depends on public information only.
         """
         most, (level, reach) = self._most(self.schema_), self._reach()
         ends = np.clip([level - reach, level + reach], LOWEST_LOG, math.log(most))

@@ -16,22 +16,22 @@ class PublicScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # ty
 
     The StandardScaler of scikit-learn is not private: it uses the means and standard
     deviations of all rows, so every scaled row depends on all others. This transformer
-    scales each row separately, and ``fit`` learns only the number of columns.
+    scales each row separately, and ``fit`` learns only the number of columns. A missing
+    value becomes 0, the middle of the range.
 
     Parameters
     ----------
     lower : float or sequence of float, default=-1.0
-        Public lower limit, one for all columns or one each. Smaller values are clamped.
+        Public lower limit: one number, or one per column. Smaller values are clamped.
     upper : float or sequence of float, default=1.0
-        Public upper limit, one for all columns or one each. Larger values are clamped. A
-        missing value becomes 0, the middle of the range.
+        Public upper limit: one number, or one per column. Larger values are clamped.
 
     Attributes
     ----------
     n_features_in_ : int
         Number of columns.
     row_norm : float
-        Largest Euclidean length of a scaled row, to be passed to the model that follows.
+        Largest possible norm of a scaled row, to be passed to the model that follows.
 
     Examples
     --------
@@ -71,7 +71,7 @@ class PublicScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # ty
         return self
 
     def transform(self, X: Any) -> Array:
-        """Scale rows.
+        """Scale rows to [−1, 1] by the public limits.
 
         Parameters
         ----------
@@ -95,12 +95,12 @@ class PublicScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # ty
 
     @property
     def row_norm(self) -> float:
-        """Largest Euclidean length of a scaled row."""
+        """Largest possible Euclidean norm of a scaled row."""
         check_is_fitted(self)
         return math.sqrt(self.n_features_in_)
 
     def _limits(self) -> tuple[AnyArray, AnyArray]:
-        """Return the limits of every column."""
+        """Return the lower and upper limits of all columns, after a check."""
         width = self.n_features_in_
         try:
             pair = [

@@ -34,10 +34,10 @@ from confide.privacy import (
 )
 
 RANGES_FORMAT = "confide-ranges"
-"""Format name of the record of estimated ranges in a ledger."""
+"""Name of the format in which a ledger records estimated ranges."""
 THEOREM = "private-ranges.md#counts-exact"
 WHOLE = Fraction(1)
-"""Share of the budget for ranges that are estimated without a fit."""
+"""Share of the budget that is spent on ranges if they are estimated without a fit."""
 FOR_INTERVALS, FOR_PREDICTIONS = "plain intervals", "predictions"
 
 
@@ -48,13 +48,13 @@ class BoughtRanges:
     Parameters
     ----------
     schema : Schema
-        The schema with the estimated ranges and a record of how they were bought.
+        The schema with the estimated ranges and a record of their privacy cost.
     release : RangeRelease
         The ranges, and the columns whose values are hidden by the noise.
     guarantee : Guarantee
         Privacy guarantee of the ranges.
     events : tuple of Event
-        Privacy cost of the ranges, for a ledger.
+        Accounting events that represent the privacy cost of the ranges.
 
     See Also
     --------
@@ -104,10 +104,10 @@ def buy_ranges(
 ) -> BoughtRanges:
     """Estimate a range privately for every numeric column, and for a numeric target.
 
-    Columns that the schema marks ``range="public"`` keep their limits. The ranges are
-    bought once: later fits with the returned schema use them at no further cost, and their
-    guarantees mention the purchase. The guarantee of the ranges is PROVED
-    (docs/proofs/private-ranges.md).
+    Columns that the schema marks ``range="public"`` keep their limits. The budget is spent
+    only once: later fits with the returned schema use the ranges at no further cost, and
+    the guarantees of these fits mention the budget spent on the ranges. The guarantee of
+    the ranges is PROVED (docs/proofs/private-ranges.md).
 
     Parameters
     ----------
@@ -223,7 +223,7 @@ def refuse_many(rows: int) -> None:
     """Raise an error if a table has more rows than the theorem covers."""
     if rows > MAX_ROWS:
         raise InvalidData(
-            f"ranges can be bought for tables of at most {MAX_ROWS:,} rows, because larger "
+            f"ranges can be estimated for at most {MAX_ROWS:,} rows, because larger "
             "counts are not exact. Use only part of the rows. Nothing was spent."
         )
 
@@ -231,7 +231,7 @@ def refuse_many(rows: int) -> None:
 def queries_of(
     schema: Schema, tail: float | None, *, intervals: bool = False
 ) -> tuple[RangeQuery, ...]:
-    """Return queries for all ranges of a schema that may be estimated."""
+    """Return queries for all ranges in a schema that may be estimated."""
     settings = Ranges(WHOLE, tail)
     own, other = (settings.tail_for(inference=which) for which in (intervals, False))
     parts: list[tuple[Any, float, bool]] = [
@@ -246,7 +246,7 @@ def queries_of(
 
 
 def _count(X: Any, cells: CountCells) -> tuple[list[Array], int]:
-    """Return the counts of values, and the number of rows of the table."""
+    """Return the histograms of the columns, and the number of rows of the table."""
     table = parted_table(X, None)
     if table is not None:
         return count_in_parts(table, cells, beside=False)

@@ -1,4 +1,4 @@
-"""Sparse linear regression: few of many columns, selected and fitted privately."""
+"""Sparse linear regression: a few of many columns are selected and fitted privately."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -32,7 +32,7 @@ ROUTES = ("screening", "sample-aggregate", "published", "thresholding", "frank-w
 
 
 class SparseLinearRegression(LinearRegression):
-    """Linear regression on few of many columns under differential privacy.
+    """Linear regression on a small subset of many columns under differential privacy.
 
     Selection and fit share one budget. The guarantee is PROVED for every named mechanism
     unless `release_` states otherwise (docs/proofs/selection.md).
@@ -40,8 +40,8 @@ class SparseLinearRegression(LinearRegression):
     Parameters
     ----------
     budget : Pure, Approx or Zcdp
-        Privacy budget of selection and fit together. A larger budget can detect columns
-        with weaker effects. It is the only required argument.
+        Privacy budget of selection and fit together. With a larger budget, columns with
+        weaker effects can be detected. It is the only required argument.
     size : int, default=10
         Number of columns to select. The budget of the selection is divided among them.
     column_bound : float, default=1.0
@@ -54,7 +54,7 @@ class SparseLinearRegression(LinearRegression):
         "screening" selects columns by covariance with the target and fits them by objective
         perturbation. "sample-aggregate" selects by votes of blocks of rows instead.
         "published" is the method of Kifer, Smith and Thakurta (2012): half the budget for
-        votes with Laplace noise, rows scaled down if the length of their largest ``size``
+        votes with Laplace noise, rows scaled down if the norm of their largest ``size``
         entries exceeds √size, targets within ±size, coefficients within ±1, and no
         intercept. "thresholding" and "frank-wolfe" select columns during the fit. An
         instance, for example of `SelectThenFit`, is also accepted.
@@ -63,7 +63,7 @@ class SparseLinearRegression(LinearRegression):
     l2 : float or "auto", default="auto"
         Ridge parameter Λ: ½Λ‖θ‖² is added to the sum of the losses (not their mean). θ
         includes the intercept. A larger value shrinks the coefficients and reduces the
-        effect of the noise. "auto" chooses a value from public facts.
+        effect of the noise. "auto" chooses a value from public information.
     fit_intercept : bool, default=True
         Whether to add a constant column. Its value is 0.3 times the row norm, and its
         coefficient is penalised like the others.
@@ -89,8 +89,8 @@ class SparseLinearRegression(LinearRegression):
         that release sums do not clip residuals.
     coef_norm : float, optional
         Public bound on the Euclidean norm of the coefficients, imposed as a constraint. The
-        norm is for scaled columns and in the unit of the target. With this bound, residuals
-        are not clipped unless ``slope_bound`` is set.
+        coefficients are those for scaled columns, in units of the target. With this bound,
+        residuals are not clipped unless ``slope_bound`` is set.
 
     Attributes
     ----------
@@ -105,7 +105,7 @@ class SparseLinearRegression(LinearRegression):
     support_ : ndarray
         Indices of the columns of the design matrix with a coefficient other than 0.
     schema_ : Schema or None
-        The schema, including the ranges that the fit estimated.
+        The schema with the ranges that the fit estimated; None without a schema.
     rows_ : int or None
         Number of rows, if it is public.
     holdout_score_ : ModelScore

@@ -44,9 +44,9 @@ class LinearSVC(PrivateClassifier):
         target. With a schema, `fit` takes a data frame or a file. Write the schema without
         looking at the private rows.
     row_norm : float, optional
-        Public bound on the Euclidean length of a row of features; longer rows are scaled
-        down to it. It is required for arrays, and ignored with a schema. A larger bound
-        means more noise; a smaller bound distorts more rows.
+        Public bound on the Euclidean norm of a row of features; rows with a larger norm are
+        scaled down to it. It is required for arrays, and ignored with a schema. A larger
+        bound means more noise; a smaller bound distorts more rows.
     mechanism : str or Mechanism, default="objective"
         Mechanism that releases the coefficients. "objective" adds noise to the objective,
         and "output" to the minimiser. "adaptive" weights an ``l1`` penalty by a first
@@ -57,7 +57,7 @@ class LinearSVC(PrivateClassifier):
     l2 : float or "auto", default="auto"
         Ridge parameter Λ: ½Λ‖θ‖² is added to the sum of the losses (not their mean). θ
         includes the intercept. A larger value shrinks the coefficients and reduces the
-        effect of the noise. "auto" chooses a value from public facts.
+        effect of the noise. "auto" chooses a value from public information.
     l1 : float, default=0
         Weight of an ℓ1 penalty on the slopes. A larger weight sets more of them to 0. With
         mechanism "adaptive", it is the weight for a slope of average size.
@@ -74,14 +74,14 @@ class LinearSVC(PrivateClassifier):
         person; the number of rows is then public, and the noise is larger. By default, the
         relation is that of the mechanism, usually "add-remove".
     intervals : bool, float or Intervals, optional
-        Whether to release intervals, standard errors and tests as well, from the same
+        Whether to release confidence intervals, standard errors and tests within the same
         budget. True chooses their share of the budget automatically, and a number such as
-        0.2 sets it. The rest is for the coefficients.
+        0.2 sets it. The rest of the budget is spent on the coefficients.
     ranges : {"auto", "private", "public"} or Ranges, default="auto"
         Whether part of the budget is spent on estimating the ranges of numeric columns.
         "private" estimates all ranges that the schema does not declare public. "public"
         uses the declared limits. "auto" estimates the ranges of columns without limits, and
-        those of other columns if the number of rows makes it worthwhile.
+        also those of other columns if there are enough rows to make this worthwhile.
     ledger : Ledger, str or Path, optional
         Ledger to charge before any noise is drawn. The charge is recorded under the name of
         the schema or, for arrays, the name given to `Ledger.for_dataset`. Without a ledger,
@@ -92,8 +92,8 @@ class LinearSVC(PrivateClassifier):
     classes : sequence, optional
         Public labels, for arrays. With two labels, the second is the positive one. If the
         labels are read from ``y`` instead, the guarantee assumes that they are public. A
-        row with any other label is treated as the first class if there are two, and as
-        belonging to no class if there are more.
+        row with any other label is assigned to the first class if there are two classes,
+        and to no class if there are more.
     slope_bound : float, optional
         Public bound at which the slope of the loss is clipped. A smaller bound means less
         noise.
@@ -101,8 +101,8 @@ class LinearSVC(PrivateClassifier):
         Public bound on the Euclidean norm of the coefficients, imposed as a constraint.
     weight_cap : float, optional
         Public cap on ``sample_weight``; larger weights are clamped to it. The noise grows
-        with the cap. The ridge is added to the sum of losses that are weighted by
-        ``sample_weight`` divided by the cap.
+        with the cap. The ridge penalty is added to the sum of the losses, each multiplied
+        by its ``sample_weight`` divided by the cap.
     loss : {"huber", "smoothed", "hinge"} or Loss, default="huber"
         The hinge loss or a smooth version of it. "hinge" needs mechanism "output" or one
         that uses noisy gradients. An instance such as `HuberizedHinge(0.5)` sets the width
@@ -119,14 +119,14 @@ class LinearSVC(PrivateClassifier):
     classes_ : ndarray
         Labels of the classes.
     intervals_ : IntervalTable
-        Estimates with intervals, if requested.
+        Coefficients with confidence intervals, if requested.
     selected_ : tuple of str
         Names of the variables with a coefficient other than 0, if a penalty or the
         mechanism selects variables.
     support_ : ndarray
         Indices of the columns of the design matrix with a coefficient other than 0.
     schema_ : Schema or None
-        The schema, including the ranges that the fit estimated.
+        The schema with the ranges that the fit estimated; None without a schema.
     rows_ : int or None
         Number of rows, if it is public.
     holdout_score_ : ModelScore

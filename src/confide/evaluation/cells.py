@@ -1,4 +1,4 @@
-"""Assignment of numbers to cells of a grid, independently of each other."""
+"""Assignment of numbers to bins, independently of each other."""
 
 import numpy as np
 
@@ -9,10 +9,11 @@ TINY = 2.0**-1000
 
 
 def cells_of(values: Array, edges: Array) -> AnyArray:
-    """Return `numpy.searchsorted`, faster if the edges are roughly evenly spaced.
+    """Return the result of `numpy.searchsorted`, faster if edges are about evenly spaced.
 
-    The cell of a number is guessed from even spacing and compared with the edges on both
-    sides. If the guess is wrong, the edges are searched.
+    The bin of each number is guessed as if the edges were evenly spaced, and the number is
+    compared with both edges of this bin. The edges are searched only if the number is
+    neither in this bin nor in an adjacent one.
     """
     if len(edges) < FEW:
         return np.searchsorted(edges, values)
@@ -30,9 +31,10 @@ def cells_of(values: Array, edges: Array) -> AnyArray:
 
 
 def even_cells(values: Array, lowest: float, highest: float, count: int) -> AnyArray:
-    """Return the cells of numbers in a grid of equal widths, independently of each other.
+    """Return the bin of every number, for bins of equal width.
 
-    If both ends of the grid are equal, all numbers are in the first cell.
+    The bin of a number does not depend on the other numbers. If ``lowest`` equals
+    ``highest``, all numbers are in the first bin.
     """
     place = np.fmin(np.fmax(values, lowest), highest)
     place -= lowest

@@ -1,4 +1,4 @@
-"""Scores of count models: deviance and dispersion from bounded sums, and a rootogram."""
+"""Scores of Poisson regressions: deviance, dispersion and mean errors, and a rootogram."""
 
 import math
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from confide.noise import Entropy
 from confide.privacy import Neighbours
 
 MOST_DEVIANCE = 16.0
-"""Cap on the deviance and squared Pearson residual of a row: four standard deviations."""
+"""Cap on the deviance and on the squared Pearson residual of a row, equal to 4²."""
 SUMS = BoundedSums(
     ("rows", "count", "deviance", "pearson", "|residual|", "residual"),
     (0.0, 0.0, 0.0, 0.0, 0.0, -1.0),
@@ -35,7 +35,7 @@ SUMS = BoundedSums(
 )
 SUM_SHARE = Fraction(3, 5)
 SMALL_COUNTS = 32
-"""Counts up to this have one cell each; larger counts share cells of a quarter octave."""
+"""Counts up to this have a bin each; larger counts are binned by quarters of an octave."""
 SMALL_ENTROPIES = xlogy(np.arange(SMALL_COUNTS + 1.0), np.arange(SMALL_COUNTS + 1.0))
 MEAN_CELLS = 64
 FEWEST_SHOWN, MOST_SHOWN = 4, 16
@@ -43,7 +43,7 @@ LOWEST_LOG = -30.0
 
 
 def count_edges(most: float) -> Array:
-    """Return the edges of the cells of counts, halfway between small counts."""
+    """Return the edges of the bins of counts, halfway between whole numbers."""
     small = np.arange(min(SMALL_COUNTS, math.ceil(most))) + 0.5
     if most <= SMALL_COUNTS:
         return np.asarray(small)
@@ -53,7 +53,7 @@ def count_edges(most: float) -> Array:
 
 
 def count_cells(known: Array, edges: Array) -> AnyArray:
-    """Return the cell of every count, with a search for large counts only."""
+    """Return the bin of every count; only large counts require a search."""
     cells = np.rint(known).astype(np.intp)
     large = np.flatnonzero(known > SMALL_COUNTS)
     cells[large] = np.searchsorted(edges, known[large])
@@ -61,7 +61,7 @@ def count_cells(known: Array, edges: Array) -> AnyArray:
 
 
 def entropies(known: Array) -> Array:
-    """Return k·log k for every count k, from a table for small whole numbers."""
+    """Return k·log k for every count k, looked up in a table for small whole numbers."""
     whole = np.minimum(known, SMALL_COUNTS).astype(np.intp)
     found = SMALL_ENTROPIES[whole]
     others = known != whole
@@ -72,7 +72,7 @@ def entropies(known: Array) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class CountErrors:
-    """Score of a Poisson regression: deviance, dispersion, absolute errors, rootogram.
+    """Score of a Poisson regression: deviance, dispersion, mean errors and a rootogram.
 
     Parameters
     ----------
@@ -81,9 +81,9 @@ class CountErrors:
     unit : float
         Unit of the counts in the objective.
     lowest : float
-        Lowest logarithm of a mean that the model can predict.
+        Smallest logarithm of the mean that the model can predict.
     highest : float
-        Highest logarithm of a mean that the model can predict.
+        Largest logarithm of the mean that the model can predict.
     title : str, optional
         Title of the score.
 
@@ -107,8 +107,8 @@ class CountErrors:
     def means(self, margins: Array) -> Array:
         """Return the predicted mean of every row.
 
-        SciPy evaluates the function number by number, so that the mean of a row does not
-        depend on other rows.
+        SciPy evaluates the exponential function separately for every number, so the mean of
+        a row does not depend on other rows.
 
         Parameters
         ----------
@@ -138,7 +138,7 @@ class CountErrors:
         return np.clip(margins[:, 0], LOWEST_LOG, math.log(self.most))
 
     def errors(self, margins: Array, target: AnyArray) -> tuple[Array, Array]:
-        """Return counts and predicted means.
+        """Return the observed counts and the predicted means.
 
         Parameters
         ----------
@@ -158,7 +158,7 @@ class CountErrors:
         return known, self.means(margins)
 
     def losses(self, known: Array, mean: Array, log: Array) -> tuple[Array, Array]:
-        """Return deviances and squared Pearson residuals, as fractions of their cap.
+        """Return deviances and squared Pearson residuals, as fractions of their cap of 16.
 
         Parameters
         ----------
@@ -172,9 +172,9 @@ class CountErrors:
         Returns
         -------
         deviance : ndarray
-            Deviance of every row, divided by 16.
+            Deviance of every row, divided by 16 and capped at 1.
         pearson : ndarray
-            Squared Pearson residual of every row, divided by 16.
+            Squared Pearson residual of every row, divided by 16 and capped at 1.
         """
         with np.errstate(over="ignore"):
             deviance = entropies(known)
@@ -189,11 +189,11 @@ class CountErrors:
 
     @property
     def mean_edges(self) -> Array:
-        """Edges of the fine grid of log means."""
+        """Inner edges of the fine bins of the logarithm of the predicted mean."""
         return np.linspace(self.lowest, self.highest, MEAN_CELLS + 1)[1:-1]
 
     def tally(self, margins: Array, target: AnyArray) -> Partial:
-        """Return the bounded sums, and numbers of rows by predicted mean and count."""
+        """Return the bounded sums, and the numbers of rows by predicted mean and count."""
         known, mean = self.errors(margins, target)
         error = (known - mean) / self.most
         losses = self.losses(known, mean, self.logs(margins))
@@ -207,7 +207,7 @@ class CountErrors:
         return sums, counts.reshape(MEAN_CELLS, -1)
 
     def looks(self, neighbours: Neighbours) -> tuple[Look, ...]:
-        """Return the sensitivities of the sums and of the table."""
+        """Return the sensitivities of the sums and of the table of counts."""
         return (
             sums_look(SUMS, neighbours, SUM_SHARE),
             table_look(neighbours, 1 - SUM_SHARE),
@@ -220,7 +220,7 @@ class CountErrors:
         entropy: Entropy,
         level: float,
     ) -> ScoreParts:
-        """Release the sums, and a table whose cells are chosen from these sums."""
+        """Release the sums, and a table of counts with bins that depend on the sums."""
         totals, counts = sums
         seen = SUMS.publish(totals, noises[0], entropy)
         rows = max(seen["rows"], 1.0)
@@ -269,7 +269,7 @@ class CountErrors:
 def mean_estimate(
     name: str, seen: NoisySums, of: str, variance: float, level: float
 ) -> ScoreEstimate:
-    """Return the mean of a bounded number; ``variance`` is the variance of one row."""
+    """Return the mean of a bounded quantity, given its variance over the rows."""
     lowest = -1.0 if of == "residual" else 0.0
     if seen["rows"] <= VISIBLE * math.sqrt(seen.variance("rows")):
         return hidden(name, lowest, 1.0)
@@ -282,7 +282,7 @@ def mean_estimate(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CountTable:
-    """A noisy table of rows by predicted mean and count, with the ends of the cells."""
+    """Noisy numbers of rows by predicted mean and count, with the edges of the bins."""
 
     table: Array
     log_ends: Array
@@ -291,16 +291,16 @@ class CountTable:
 
     @property
     def means(self) -> Array:
-        """Representative mean of every cell."""
+        """Representative value of every bin of the predicted mean."""
         return np.asarray(np.exp((self.log_ends[1:] + self.log_ends[:-1]) / 2))
 
     @property
     def counts(self) -> Array:
-        """Representative count of every cell."""
+        """Representative value of every bin of the count."""
         return (self.count_ends[1:] + self.count_ends[:-1]) / 2
 
     def variance_of(self, values: Array) -> float:
-        """Return the variance over the rows of a number that is given per cell."""
+        """Return the variance over the rows of a quantity that is given per table cell."""
         kept = np.maximum(self.table, 0.0)
         total = max(float(kept.sum()), 1.0)
         mean = float((kept * values).sum() / total)
@@ -309,7 +309,7 @@ class CountTable:
         return max(found / max(float(self.table.sum()), 1.0), mean**2 / 10)
 
     def rootogram(self, level: float) -> Curve:
-        """Return differences of the square roots of observed and expected shares."""
+        """Return the differences between square roots of observed and expected shares."""
         observed = self.table.sum(axis=0)
         total = float(observed.sum())
         if total <= VISIBLE * math.sqrt(self.variance * self.table.size):

@@ -1,9 +1,9 @@
-"""Estimates from noisy counts, with intervals that cover sampling error and privacy noise.
+"""Estimates from noisy counts, with intervals that account for sampling and noise.
 
-Records are treated as a sample, so that the variance of a count is the count itself. Noise
-adds its own variance, which is known. Intervals of ratios and curves come from the delta
-method. Intervals of proportions come from inverting a test, which is valid near 0 and 1 as
-well.
+The rows are treated as a random sample, so the sampling variance of a count is estimated by
+the count itself. The noise adds a known variance. Intervals for ratios and curves are
+computed by the delta method. Intervals for proportions are computed by inverting a test,
+and are therefore also valid near 0 and 1.
 """
 
 import math
@@ -16,7 +16,7 @@ from scipy.special import ndtri
 from confide._types import Array
 
 VISIBLE = 4.0
-"""A total is treated as hidden if it is at most this many standard deviations of noise."""
+"""A total is hidden by noise if it is at most this many noise standard deviations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class ScoreEstimate:
         Parameters
         ----------
         factor : float
-            Number of new units in an old unit.
+            Number of new units in one old unit.
 
         Returns
         -------
@@ -72,7 +72,7 @@ def quantile(level: float) -> float:
 
 
 def hidden(name: str, lowest: float | None, highest: float | None) -> ScoreEstimate:
-    """Return an estimate hidden by noise, with the widest possible interval."""
+    """Return an estimate without a value, with the widest possible interval."""
     return ScoreEstimate(name, None, lowest, highest)
 
 
@@ -99,11 +99,12 @@ def between(
 def proportion(
     name: str, inside: Array, outside: Array, variance: float, level: float
 ) -> ScoreEstimate:
-    """Return the share of rows in the cells ``inside`` among two groups of noisy cells.
+    """Return the share of rows in the first of two groups of cells.
 
-    The interval contains every share p that is not rejected by a test of whether
-    (1 − p)·inside − p·outside is 0, given sampling and noise of this ``variance`` in every
-    cell. A negative noisy count is set to 0, so that the interval is never empty.
+    ``inside`` and ``outside`` are the noisy counts of the two groups, with sums a and b.
+    The interval contains every share p for which a test does not reject that (1 − p)·a −
+    p·b has mean 0. The test allows for sampling error and for noise of this ``variance`` in
+    every cell. A negative sum is set to 0, so that the interval is never empty.
     """
     first, second = float(inside.sum()), float(outside.sum())
     total = first + second
@@ -135,7 +136,7 @@ def smooth(
     highest: float = 1.0,
     bias: float = 0.0,
 ) -> ScoreEstimate:
-    """Return the estimate of a smooth function of noisy counts, by the delta method."""
+    """Estimate a smooth function of noisy counts, with an interval by the delta method."""
     value, gradient = function(counts), slopes_of(function, counts)
     sampling = float((gradient**2 * counts).sum())
     noise = variance * float((gradient**2).sum())
@@ -159,11 +160,11 @@ def slopes_of(function: Callable[[Array], float], counts: Array) -> Array:
 
 
 def noise_bias(function: Callable[[Array], float], counts: Array, variance: float) -> float:
-    """Return the approximate bias of a function of counts that is caused by their noise.
+    """Return the approximate bias that noise on counts causes in a function of them.
 
-    The bias is added up cell by cell, by the three-point Gauss rule. Negative counts are
-    set to 0, so that the result is about half of the bias for a function that clips counts
-    at 0.
+    The bias is the sum of one term per count, computed by the three-point Gauss–Hermite
+    rule. Negative counts are set to 0 first. For a function that itself clips counts at 0,
+    the result is therefore only about half of the bias.
     """
     whole = np.maximum(counts, 0.0)
     level, step, found = function(whole), math.sqrt(3 * variance), 0.0
@@ -177,5 +178,5 @@ def noise_bias(function: Callable[[Array], float], counts: Array, variance: floa
 
 
 def stands_out(cells: Array, variance: float) -> bool:
-    """Return whether the sum of noisy cells is larger than noise alone can explain."""
+    """Return whether the sum of noisy counts is larger than noise alone can explain."""
     return bool(cells.sum() > VISIBLE * math.sqrt(variance * cells.size))

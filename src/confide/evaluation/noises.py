@@ -1,4 +1,4 @@
-"""Sensitivity of the counts of a score, the noise on them, and its privacy cost.
+"""Sensitivity of the counts and sums for a score, their noise, and its privacy cost.
 
 See docs/proofs/evaluation.md#tables-exact.
 """
@@ -22,17 +22,16 @@ from confide.privacy import Budget, Neighbours, Pure, Zcdp, round_down, round_up
 THEOREM = "evaluation.md#tables-exact"
 LookNoise: TypeAlias = Gaussian | Laplace
 UNIT = 2.0**-20
-"""Numbers of a record are rounded to multiples of this unit, so that sums are exact."""
+"""Summands are rounded to multiples of this number, so that their sums are exact."""
 ROUNDING = 2.0**-17
-"""Bound on rounding errors of sums over 10⁹ rows, for two neighbouring tables."""
+"""Bound on the rounding errors of a sum in two neighbouring tables of up to 10⁹ rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """A look at the rows: the sensitivity of a vector of sums that is released with noise.
+    """Sensitivity of a vector of counts or sums, and its share of the budget.
 
-    ``most`` is the sensitivity in the ℓ1 norm, ``length`` in the Euclidean norm. ``share``
-    is the share of the budget.
+    ``most`` is the sensitivity in the ℓ1 norm, and ``length`` in the Euclidean norm.
     """
 
     most: float
@@ -41,12 +40,12 @@ class Look:
 
 
 def table_look(neighbours: Neighbours, share: Fraction) -> Look:
-    """Return the look at a table of counts in which a record is in at most one cell."""
+    """Return the sensitivity of a table of counts, with each record in at most one cell."""
     return Look(float(neighbours.shifts), math.sqrt(neighbours.shifts), share)
 
 
 def sums_look(sums: "BoundedSums", neighbours: Neighbours, share: Fraction) -> Look:
-    """Return the look at weighted sums of numbers with public bounds."""
+    """Return the sensitivity of weighted sums whose summands have public bounds."""
     lower, upper = sums.ends
     span = np.maximum(np.abs(lower), np.abs(upper))
     if neighbours is Neighbours.REPLACE_ONE:
@@ -62,10 +61,10 @@ def sums_look(sums: "BoundedSums", neighbours: Neighbours, share: Fraction) -> L
 
 @dataclass(frozen=True, slots=True)
 class BoundedSums:
-    """Names, bounds and weights of sums over the rows.
+    """Names and weights of sums over the rows, and public bounds on their summands.
 
-    The first sum counts the rows. Weights are powers of two: the larger the weight of a
-    sum, the less noise it has.
+    The first sum is the number of rows. Before noise is added, every sum is multiplied by
+    its weight, which is a power of two. Sums with a larger weight have less noise.
     """
 
     names: tuple[str, ...]
@@ -75,15 +74,15 @@ class BoundedSums:
 
     @property
     def ends(self) -> tuple[Array, Array]:
-        """The smallest and the largest number that a record can add to every sum."""
+        """Smallest and largest number that a record can add to each sum."""
         return np.array(self.lowest), np.array(self.highest)
 
     def add(self, columns: Sequence[Array]) -> Array:
         """Return the number of rows, and the sums of the columns.
 
-        Numbers are clipped to their bounds and rounded to multiples of ``UNIT``. Missing
-        columns have a sum of 0. Sums of up to 10⁹ such numbers are exact in doubles, in any
-        order.
+        Numbers are clipped to their bounds and rounded to multiples of ``UNIT``. If there
+        are fewer columns than sums, the remaining sums are 0. Sums of up to 10⁹ such
+        numbers are exact in double precision, whatever the order of summation.
         """
         found = np.zeros(len(self.names))
         found[0] = len(columns[0])
@@ -119,10 +118,11 @@ class NoisySums:
     def half_length(self, level: float, sampling: float, noise: float) -> float:
         """Return the half-width of an interval, from the variances of sampling and noise.
 
-        Laplace noise has heavier tails than a normal variable. If the error is noise alone,
-        the quantile of the noise is used. Otherwise the difference of this quantile from
-        the normal one is multiplied by the squared share of the noise in the variance, to
-        which the excess kurtosis of the total error is proportional.
+        Laplace noise has heavier tails than a normal variable. If there is no sampling
+        error, the quantile of the noise is used. Otherwise, the difference between this
+        quantile and the normal quantile is multiplied by the square of the noise's share of
+        the variance, because the excess kurtosis of the total error is proportional to this
+        square.
         """
         usual = quantile(level)
         own = self.noise.exceeded((1 - level) / 2) / self.noise.deviation(1)
@@ -132,26 +132,26 @@ class NoisySums:
 
 @dataclass(frozen=True, slots=True)
 class Noises:
-    """The noise of every look, and the privacy events of all looks together."""
+    """Noise for every vector of counts or sums, and the privacy events of all together."""
 
     each: tuple[LookNoise, ...]
     events: tuple[Event, ...]
 
 
 def noises_for(budget: Budget, looks: Sequence[Look]) -> Noises:
-    """Divide a budget among the noisy counts of a score, and choose their noise.
+    """Divide a budget among the counts and sums for a score, and choose their noise.
 
     Parameters
     ----------
     budget : Pure, Approx or Zcdp
         Budget of the score.
     looks : sequence of Look
-        Sensitivity of every noisy count, and its share of the budget.
+        Sensitivity of every vector of counts or sums, and its share of the budget.
 
     Returns
     -------
     Noises
-        The noise of every count, and the privacy events of all counts together.
+        Noise for every vector of counts or sums, and the privacy events of all together.
 
     Examples
     --------
@@ -161,8 +161,7 @@ def noises_for(budget: Budget, looks: Sequence[Look]) -> Noises:
     >>> [noise.kind for noise in noises_for(Pure(1), looks).each]
     ['laplace', 'laplace']
 
-    Two tables of counts share ε = 1: the first is used to choose cells, which the second
-    counts.
+    Two tables of counts share ε = 1. The first is used to choose the cells of the second.
     """
     if isinstance(budget, Pure):
         return _laplace(budget.epsilon, looks)

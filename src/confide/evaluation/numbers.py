@@ -1,9 +1,9 @@
-"""Scores of regressions: the size of residuals, sums of squares, a table of residuals.
+"""Scores of linear regressions: R², mean errors and the distribution of residuals.
 
-All numbers are fractions of the width of the target's range, to which predictions and
-targets are clipped, as in a fit. The first noisy counts find an octave above which there
-are hardly any residuals. For the sums, residuals are clipped at twice the end of this
-octave, which removes much of the noise of the sums.
+All values are fractions of the width of the target's range, to which predictions and
+targets are clipped, as in a fit. First, absolute residuals are counted by octave, with
+noise. For the sums, residuals are then clipped at twice the upper end of the largest octave
+that is clearly not empty. This reduces the sensitivity of the sums and hence their noise.
 """
 
 import math
@@ -42,40 +42,40 @@ SUMS = BoundedSums(
     (1.0, 0.5, 0.25, 1.0, 1.0, 1.0),
     (0.25, 0.25, 1.0, 1.0, 0.25, 0.25),
 )
-"""Bounds and weights of the sums; residuals are fractions of their clipping bound."""
+"""Bounds and weights of the sums, with residuals as fractions of their clipping bound."""
 SIZE_SHARE, SUM_SHARE = Fraction(1, 10), Fraction(1, 2)
 CLEAR = 2.0
-"""Octaves with a count of at most this many noise standard deviations are ignored."""
+"""Counts up to this many noise standard deviations are treated as 0."""
 PREDICTION_CELLS = 64
 STEPS, OCTAVES = 4, 12
-"""Residuals are counted in four cells per octave, down to 2⁻¹² of the width."""
+"""Residuals are counted in four bins per octave, down to 2⁻¹² of the width of the range."""
 TAIL_BITS = 50
-"""Low bits of a double to drop, leaving two fraction bits for four cells per octave."""
+"""Low bits of a double to drop, leaving two fraction bits for four bins per octave."""
 BELOW_CELLS = STEPS * (1023 - OCTAVES) - 1
-"""Remaining bits of the largest absolute residual below these cells."""
+"""Remaining bits, as an integer, of the largest absolute residual below these bins."""
 MULTIPLES = (0.25, 0.75, 1.5, 2.5, 4.0)
-"""Edges of the cells of residuals, in units of the root mean square residual."""
+"""Edges of the released bins of residuals, in units of the root mean square residual."""
 DEVIATIONS = (-1.5, -0.9, -0.4, 0.0, 0.4, 0.9, 1.5)
-"""Edges of the cells of predictions, in standard deviations from their mean."""
+"""Edges of the released bins of predictions, in standard deviations from their mean."""
 BEYOND = 1.2
-"""Representative residual of an outermost cell, as a multiple of the cell's inner edge."""
+"""Representative residual of an outermost bin, as a multiple of the bin's inner edge."""
 
 
 SIGNED = STEPS * OCTAVES + 1
-"""Number of cells on either side of 0; the cell next to 0 holds all smaller residuals."""
+"""Number of bins on either side of 0; the bin next to 0 holds all smaller residuals."""
 SCALES = np.ldexp(1.0, OCTAVES - (np.arange(SIGNED) + STEPS - 1) // STEPS)
-"""Reciprocal of the upper end of every cell's octave, from small to large residuals."""
+"""Reciprocal of the upper end of each bin's octave, from small to large residuals."""
 
 
 def residual_edges() -> Array:
-    """Return the edges of the fine grid of residuals."""
+    """Return the inner edges of the fine bins of residuals."""
     quarters = 1 - np.arange(1, STEPS + 1) / (2 * STEPS)
     sizes = np.ldexp(quarters[None, :], -np.arange(OCTAVES)[:, None]).ravel()
     return np.concatenate([-sizes, [0.0], sizes[::-1]])
 
 
 def residual_cells(error: Array) -> AnyArray:
-    """Return the fine cell of every residual, from the bits of its absolute value."""
+    """Return the fine bin of every residual, computed from the bits of the residual."""
     cells = np.abs(error).view(np.int64)
     cells >>= TAIL_BITS
     cells -= BELOW_CELLS
@@ -87,18 +87,18 @@ def residual_cells(error: Array) -> AnyArray:
 
 
 def prediction_edges() -> Array:
-    """Return the edges of the fine grid of predictions."""
+    """Return the inner edges of the fine bins of predictions."""
     return np.linspace(-0.5, 0.5, PREDICTION_CELLS + 1)[1:-1]
 
 
 def nearest(edges: Array, wanted: Array) -> AnyArray:
-    """Return the indices of the edges nearest to the wanted values, and of both ends."""
+    """Return the indices of the edges nearest to given values, and of both ends."""
     at = np.abs(edges[None, :] - np.asarray(wanted)[:, None]).argmin(axis=1)
     return np.array([0, *np.unique(at + 1).tolist(), len(edges) + 1])
 
 
 def merged(counts: Array, first: AnyArray, second: AnyArray) -> Array:
-    """Return a table whose cells are merged between the cuts, along both axes."""
+    """Merge adjacent rows and adjacent columns of a table between the given indices."""
     rows = np.add.reduceat(counts, first[:-1], axis=0)
     return np.asarray(np.add.reduceat(rows, second[:-1], axis=1))
 
@@ -106,9 +106,10 @@ def merged(counts: Array, first: AnyArray, second: AnyArray) -> Array:
 def octave_sums(error: Array, cells: AnyArray) -> Array:
     """Return counts and sums of residuals by octave, in units of the octave's upper end.
 
-    Octave k has absolute residuals from 2⁻ᵏ⁻¹ to 2⁻ᵏ, and the last octave has all smaller
-    ones. The columns are counts, and sums of squares, absolute residuals, residuals and
-    signs. The summands are multiples of 2⁻²⁰, so that the sums are exact.
+    Octave k contains the absolute residuals from 2⁻ᵏ⁻¹ to 2⁻ᵏ, and the last octave all
+    smaller ones. The columns of the result are the counts, and the sums of the squares,
+    absolute values, values and signs of the residuals. Summands are rounded to multiples of
+    2⁻²⁰, so that the sums are exact.
     """
     scaled = np.concatenate([SCALES[::-1], SCALES])[cells]
     scaled *= error
@@ -133,10 +134,10 @@ def octave_sums(error: Array, cells: AnyArray) -> Array:
 
 
 def last_octave(sizes: Array, deviation: float) -> int:
-    """Return the octave at whose upper end residuals are clipped.
+    """Return the index of the octave at whose upper end residuals are clipped.
 
-    It is the octave above all octaves that are not empty. ``sizes`` are the noisy counts of
-    the octaves, from large to small residuals.
+    This is the octave above the largest one that is clearly not empty. ``sizes`` are the
+    noisy counts of the octaves, from large to small residuals.
     """
     beyond = np.cumsum(sizes)
     spread = deviation * np.sqrt(np.arange(1, len(sizes) + 1))
@@ -146,7 +147,10 @@ def last_octave(sizes: Array, deviation: float) -> int:
 
 
 def cut_sums(octaves: Array, last: int) -> Array:
-    """Return the sums of residuals clipped at the end of an octave, in units of the end."""
+    """Return the sums of clipped residuals, as fractions of the clipping bound.
+
+    The bound is the upper end of the octave with index ``last``.
+    """
     found = np.zeros(len(SUMS.names))
     beyond = float(octaves[:last, 0].sum())
     signs = float(octaves[:last, 4].sum())
@@ -160,7 +164,7 @@ def cut_sums(octaves: Array, last: int) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class NumberErrors:
-    """Score of a regression: R², squared and absolute errors, residuals.
+    """Score of a regression: R², mean errors and the distribution of residuals.
 
     Parameters
     ----------
@@ -189,7 +193,7 @@ class NumberErrors:
 
     @property
     def width(self) -> float:
-        """Width of the range, in the unit of the target."""
+        """Width of the public range, in the unit of the target."""
         return 2 * self.unit
 
     def errors(self, margins: Array, target: AnyArray) -> tuple[Array, Array, Array]:
@@ -216,7 +220,10 @@ class NumberErrors:
         return known, said, known - said
 
     def tally(self, margins: Array, target: AnyArray) -> Partial:
-        """Return sums, sums per octave, and counts by prediction and residual."""
+        """Return sums of targets, sums of residuals by octave, and a table of counts.
+
+        The table has the number of rows by prediction and residual.
+        """
         known, said, error = self.errors(margins, target)
         sums = SUMS.add([known, known**2])
         cells = residual_cells(error)
@@ -228,7 +235,7 @@ class NumberErrors:
         return sums, sizes, counts.astype(np.float64).reshape(PREDICTION_CELLS, -1)
 
     def looks(self, neighbours: Neighbours) -> tuple[Look, ...]:
-        """Return the sensitivities of the octave counts, the sums and the table."""
+        """Return the sensitivities of octave counts, sums and the table of counts."""
         return (
             table_look(neighbours, SIZE_SHARE),
             sums_look(SUMS, neighbours, SUM_SHARE),
@@ -242,7 +249,7 @@ class NumberErrors:
         entropy: Entropy,
         level: float,
     ) -> ScoreParts:
-        """Release the octave counts, the sums, and a table with cells based on the sums."""
+        """Release octave counts, sums, and a table of counts with bins based on sums."""
         totals, octaves, counts = sums
         sizes = publish(octaves[:, 0], noises[0], entropy, MAX_ROWS)
         last = last_octave(sizes, noises[0].deviation(1))
@@ -276,7 +283,7 @@ class NumberErrors:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ErrorTable:
-    """A noisy table of rows by prediction and residual, with the ends of the cells."""
+    """Noisy numbers of rows by prediction and residual, with the edges of the bins."""
 
     table: Array
     prediction_ends: Array
@@ -285,12 +292,15 @@ class ErrorTable:
 
     @property
     def predictions(self) -> Array:
-        """Midpoint of every cell of predictions."""
+        """Midpoint of every bin of predictions."""
         return (self.prediction_ends[1:] + self.prediction_ends[:-1]) / 2
 
     @property
     def residuals(self) -> Array:
-        """Representative residual of every cell; the outermost cells are mostly empty."""
+        """Representative value of every bin of residuals.
+
+        In an outermost bin, which is mostly empty, it is close to the inner edge.
+        """
         found = (self.residual_ends[1:] + self.residual_ends[:-1]) / 2
         if len(found) > 2:
             found[0] = max(BEYOND * self.residual_ends[1], -1.0)
@@ -298,11 +308,14 @@ class ErrorTable:
         return found
 
     def mean(self, values: Array) -> float:
-        """Return the mean over rows of a number per cell; noise can make it negative."""
+        """Return the mean over the rows of a quantity that is given per table cell.
+
+        Noise can make the mean of a positive quantity negative.
+        """
         return float((self.table * values).sum() / max(float(self.table.sum()), 1.0))
 
     def histogram(self, width: float, level: float) -> Curve:
-        """Return the density of residuals in every cell."""
+        """Return the density of the residuals in every bin."""
         counts = self.table.sum(axis=0)
         total = float(counts.sum())
         if total <= VISIBLE * math.sqrt(self.variance * self.table.size):
@@ -333,7 +346,7 @@ class ErrorTable:
         return Curve("Residuals", "residual", "density", tuple(points[1:-1] or points))
 
     def against_predictions(self, width: float, origin: float, level: float) -> Curve:
-        """Return the mean residual in every cell of predictions."""
+        """Return the mean residual in every bin of predictions."""
         points = []
         for row, said, start, end in zip(
             self.table,
@@ -374,9 +387,10 @@ class ErrorTable:
 class ErrorMoments:
     """Moments of residuals, predictions and the target, from the released sums.
 
-    ``cut`` is the clipping bound of residuals. ``total`` and ``square`` are the sums of
-    squares of the target about its mean and of the residuals. All are fractions of the
-    width or of its square.
+    ``cut`` is the clipping bound of residuals, and ``level`` the mean of the target.
+    ``total`` is the sum of squared deviations of the target from its mean, and ``square``
+    the sum of squared residuals. All values are fractions of the width of the target's
+    range or of its square.
     """
 
     seen: NoisySums
@@ -396,7 +410,7 @@ class ErrorMoments:
 
     @property
     def spread(self) -> float:
-        """Root mean square residual, limited to the range of the grid."""
+        """Root mean square residual, limited to the range of the bins."""
         return min(max(math.sqrt(self.square / self.rows), 2.0 ** (1 - OCTAVES)), 0.5)
 
     @property
@@ -407,7 +421,7 @@ class ErrorMoments:
 
     @property
     def said_spread(self) -> float:
-        """Approximate standard deviation of predictions, from target and residuals."""
+        """Approximate standard deviation of predictions: √(Var(target) − Var(residual))."""
         left = max(self.total - self.square, 0.1 * self.total) / self.rows
         return min(max(math.sqrt(left), 1 / PREDICTION_CELLS), 0.5)
 
@@ -436,14 +450,14 @@ class ErrorMoments:
     def _mean(
         self, name: str, of: str, variance: float, level: float, lowest: float
     ) -> ScoreEstimate:
-        """Return a mean with its interval; ``variance`` is the variance of one row."""
+        """Return a mean with its interval, given the variance over the rows."""
         mean = self.seen[of] / self.rows
         noise = self.seen.variance(of) + mean**2 * self.seen.variance("rows")
         half = self.seen.half_length(level, variance * self.rows, noise) / self.rows
         return between(name, mean, half, lowest, 1.0)
 
     def _r_squared(self, cells: ErrorTable, level: float) -> ScoreEstimate:
-        """Return the share of the target's variance that predictions explain."""
+        """Return R², the share of the target's variance that predictions explain."""
         seen = self.seen
         slack = VISIBLE * math.sqrt(seen.variance("target²"))
         if self.total <= slack:

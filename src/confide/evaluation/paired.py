@@ -1,6 +1,7 @@
 """Comparison of two models on the same rows.
 
-Losses are subtracted row by row, so that variation common to both models cancels out.
+The losses of the models are subtracted row by row, so that variation common to both cancels
+out.
 """
 
 import math
@@ -48,19 +49,19 @@ FAVOUR = (
     "model."
 )
 CUT = 4.0
-"""As in a fit, residuals are clipped at the width of the range divided by this number."""
+"""Residuals are clipped, as in a fit, at the width of the range divided by this number."""
 
 
 @dataclass(frozen=True, slots=True)
 class LossLine:
-    """The name of a loss, and its largest value, by which it is scaled to [0, 1]."""
+    """Name of a loss, and the largest value of the loss, by which it is divided."""
 
     name: str
     unit: float
 
 
 def loss_lines(rule: ScoreRule) -> tuple[LossLine, ...]:
-    """Return the losses for a comparison of two models with such a rule."""
+    """Return the losses by which two models with this type of score are compared."""
     match rule:
         case TwoClasses() | SeveralClasses():
             lines: tuple[LossLine, ...] = (LossLine("error rate", 1.0),)
@@ -74,19 +75,22 @@ def loss_lines(rule: ScoreRule) -> tuple[LossLine, ...]:
         case NumberErrors():
             most = rule.width / CUT
             return (
-                LossLine(f"squared error, residuals up to {most:.3g}", most**2),
-                LossLine(f"absolute error, residuals up to {most:.3g}", most),
+                LossLine(f"squared error, residuals clipped at {most:.3g}", most**2),
+                LossLine(f"absolute error, residuals clipped at {most:.3g}", most),
             )
         case CountErrors():
             return (
-                LossLine("deviance, up to 16", MOST_DEVIANCE),
+                LossLine("deviance, capped at 16", MOST_DEVIANCE),
                 LossLine("absolute error", rule.most),
             )
     raise InvalidParameter("model", "one that supports a private score", rule.title)
 
 
 def row_losses(rule: Any, margins: Array, target: AnyArray) -> list[Array]:
-    """Return the losses of every row, independently of other rows."""
+    """Return the losses of every row, divided by their largest values.
+
+    The losses of a row do not depend on other rows.
+    """
     match rule:
         case TwoClasses():
             positive = np.asarray(target) == 1
@@ -116,19 +120,19 @@ def row_losses(rule: Any, margins: Array, target: AnyArray) -> list[Array]:
 class PairedLosses:
     """Score of two models on the same rows: differences of their losses.
 
-    Every row has the margins of the first model, followed by those of the second. The
-    target is encoded as for the first model, so that a privately estimated range of the
-    second model is not used. A classifier with probabilities and one without are compared
-    by the losses that both have.
+    Every row has the linear predictors of the first model, followed by those of the second.
+    The target is encoded as for the first model, so a target range that was privately
+    estimated for the second model is not used. If only one of two classifiers gives
+    probabilities, they are compared by the losses that do not need probabilities.
 
     Parameters
     ----------
     first : ScoreRule
-        Rule of the first model.
+        Score rule of the first model.
     second : ScoreRule
-        Rule of the second model, of the same type.
+        Score rule of the second model, of the same type.
     width : int
-        Number of columns of the first model's margins.
+        Number of columns with linear predictors of the first model.
     title : str, optional
         Title of the score.
 
@@ -142,7 +146,7 @@ class PairedLosses:
     >>> from confide.evaluation import NumberErrors, PairedLosses
     >>> rule = NumberErrors(origin=0.0, unit=1.0)
     >>> [line.name for line in PairedLosses(rule, rule, width=1).lines]
-    ['squared error, residuals up to 0.5', 'absolute error, residuals up to 0.5']
+    ['squared error, residuals clipped at 0.5', 'absolute error, residuals clipped at 0.5']
 
     Two regressions are compared by squared and by absolute errors.
     """
@@ -162,7 +166,7 @@ class PairedLosses:
         labels = [_labels(rule) for rule in (self.first, self.second)]
         if labels[0] != labels[1]:
             raise InvalidParameter(
-                "models", "with the same labels", f"{labels[0]} and {labels[1]}"
+                "labels of the two models", "the same", f"{labels[0]} and {labels[1]}"
             )
 
     @property
@@ -172,7 +176,10 @@ class PairedLosses:
 
     @property
     def judges(self) -> tuple[Any, Any]:
-        """Rules for the losses of the two models; for numeric targets, the first twice."""
+        """Score rules for the losses of the two models.
+
+        For numeric targets, the rule of the first model is used for both.
+        """
         own = isinstance(self.first, TwoClasses | SeveralClasses)
         return self.first, self.second if own else self.first
 
@@ -190,11 +197,14 @@ class PairedLosses:
 
     @property
     def ranks(self) -> bool:
-        """Whether areas under the ROC curve are compared as well."""
+        """Whether the areas under the ROC curves are also compared."""
         return isinstance(self.first, TwoClasses)
 
     def tally(self, margins: Array, target: AnyArray) -> Partial:
-        """Return the sums of differences and, for two classes, a table of both scores."""
+        """Return sums of loss differences and, for two classes, a table of counts.
+
+        The table has the number of rows by both scores and by label.
+        """
         own = (margins[:, : self.width], margins[:, self.width :])
         rules = (self.first, self.second)
         losses = [
@@ -214,13 +224,13 @@ class PairedLosses:
         return sums, counts.reshape(AREA_CELLS, AREA_CELLS, 2)
 
     def looks(self, neighbours: Neighbours) -> tuple[Look, ...]:
-        """Return the sensitivities of the sums and, for two classes, of two tables."""
+        """Return the sensitivities of the sums and, for two classes, of the counts."""
         if not self.ranks:
             return (sums_look(self.sums, neighbours, Fraction(1)),)
         scores = table_look(neighbours, FIRST_SHARE)
         return (
             sums_look(self.sums, neighbours, 1 - FIRST_SHARE - AREA_SHARE),
-            # Every row is in one cell of the first scores and in one of the second.
+            # Every row is in one bin of the first model's scores and one of the second's.
             Look(
                 2 * scores.most, math.sqrt(2) * scores.length * (1 + 2.0**-50), FIRST_SHARE
             ),
@@ -234,7 +244,7 @@ class PairedLosses:
         entropy: Entropy,
         level: float,
     ) -> ScoreParts:
-        """Release the sums and, for two classes, the difference of the areas."""
+        """Release the mean differences and, for two classes, the difference in ROC area."""
         seen = self.sums.publish(sums[0], noises[0], entropy)
         lines = [difference(line, seen, level) for line in self.lines]
         if self.ranks:
@@ -248,7 +258,7 @@ def _labels(rule: Any) -> Any:
 
 
 def difference(line: LossLine, seen: NoisySums, level: float) -> ScoreEstimate:
-    """Return the mean difference of a loss, with its interval."""
+    """Return the mean over the rows of the difference in a loss, with its interval."""
     rows = seen["rows"]
     if rows <= VISIBLE * math.sqrt(seen.variance("rows")):
         return hidden(line.name, -line.unit, line.unit)
@@ -260,7 +270,7 @@ def difference(line: LossLine, seen: NoisySums, level: float) -> ScoreEstimate:
 
 
 def area_edges(rule: TwoClasses) -> Array:
-    """Return about every fourth edge of a rule, as the edges of ``AREA_CELLS`` cells."""
+    """Return about every fourth score edge of a rule, as edges of ``AREA_CELLS`` bins."""
     places = np.linspace(0, len(rule.edges) - 1, AREA_CELLS - 1).round().astype(np.intp)
     return np.array(rule.edges)[places]
 
@@ -268,8 +278,11 @@ def area_edges(rule: TwoClasses) -> Array:
 def _area(
     counts: Array, noises: Sequence[LookNoise], entropy: Entropy, level: float
 ) -> ScoreEstimate:
-    """Release the difference of the areas, from a table with about equal cell counts."""
-    name = "area under the ROC"
+    """Release the difference in ROC area.
+
+    It is computed from a table with about equal numbers of rows in the bins of each score.
+    """
+    name = "area under the ROC curve"
     both = counts.sum(axis=2)
     margins = np.concatenate([both.sum(axis=1), both.sum(axis=0)])
     seen = publish(margins, noises[0], entropy, MAX_ROWS)
@@ -284,12 +297,12 @@ def _area(
 
 
 def area_difference(table: Array) -> float:
-    """Return the area of the first model minus that of the second."""
+    """Return the ROC area of the first model minus that of the second."""
     return roc_area(table.sum(axis=1)) - roc_area(table.sum(axis=0))
 
 
 def _bins(fine: Array, deviation: float) -> AnyArray:
-    """Return the boundaries of cells with about equal numbers of rows."""
+    """Group adjacent bins to about equal counts; return the first index of each group."""
     total = max(float(fine.sum()), 1.0)
     found, held, wide = [0], 0.0, 0
     for place, count in enumerate(fine[:-1]):

@@ -32,9 +32,9 @@ class CurvePoint:
     upper : float, optional
         Upper end of the interval.
     start : float, optional
-        Start, on the x-axis, of the cell that the point summarises.
+        Lower end, on the x-axis, of the bin that the point represents.
     end : float, optional
-        End of that cell.
+        Upper end of that bin.
 
     Examples
     --------
@@ -107,7 +107,8 @@ class ModelScore:
     """Score of a model on some rows, released under differential privacy.
 
     Intervals are for the population from which the rows were drawn. They account for
-    sampling and for privacy noise. Each interval has the confidence level on its own.
+    sampling and for privacy noise. The confidence level is that of each interval
+    separately.
 
     Parameters
     ----------
@@ -127,6 +128,8 @@ class ModelScore:
         ROC curve, calibration and so on.
     notes : tuple of str, default=()
         Remarks about how to read the score.
+    model : str, default=""
+        `coefficients_hash` of the scored model; empty for a comparison of two models.
 
     Examples
     --------
@@ -152,18 +155,19 @@ class ModelScore:
     estimates: tuple[ScoreEstimate, ...]
     curves: tuple[Curve, ...] = ()
     notes: tuple[str, ...] = ()
+    model: str = ""
 
     def __getitem__(self, name: str) -> ScoreEstimate:
         found = {estimate.name: estimate for estimate in self.estimates}
         if name not in found:
-            raise KeyError(f"{name!r}, which is not one of {list(found)}")
+            raise KeyError(f"there is no estimate {name!r}; choose one of {list(found)}")
         return found[name]
 
     def __iter__(self) -> Iterator[ScoreEstimate]:
         return iter(self.estimates)
 
     def curve(self, title: str) -> Curve:
-        """Return the curve with a title.
+        """Return the curve with a given title.
 
         Parameters
         ----------
@@ -213,10 +217,10 @@ def show(value: float | None) -> str:
 
 
 class ScoreRule(Protocol):
-    """Protocol of a score: sums over the predictions for rows, and estimates from them.
+    """Protocol for scoring a model: private sums over rows, and estimates from noisy sums.
 
-    A rule is made of public facts, such as the released model and its schema. It can be
-    sent to the machines that hold the rows.
+    A rule contains only public information, such as the released model and its schema. It
+    can therefore be sent to the machines that hold the rows.
 
     Examples
     --------
@@ -241,7 +245,7 @@ class ScoreRule(Protocol):
         Parameters
         ----------
         margins : ndarray
-            Linear predictors of the rows, with one column per coding.
+            Linear predictors of the rows, with one column per coding of the target.
         target : ndarray
             Target of every row, as encoded by the model.
 
@@ -253,7 +257,7 @@ class ScoreRule(Protocol):
         ...
 
     def looks(self, neighbours: Neighbours) -> tuple[Look, ...]:
-        """Return the sensitivities of the released sums, from public facts only.
+        """Return the sensitivities of the noisy sums, computed from public information.
 
         Parameters
         ----------
@@ -263,7 +267,7 @@ class ScoreRule(Protocol):
         Returns
         -------
         tuple of Look
-            Sensitivity and share of the budget of every noisy count.
+            Sensitivity and share of the budget of each vector of sums that is released.
         """
         ...
 
@@ -281,7 +285,7 @@ class ScoreRule(Protocol):
         sums : tuple of ndarray
             Results of `tally`, added up over all rows.
         noises : tuple of Noise
-            The noise of every look.
+            Noise for each vector of sums, in the order of `looks`.
         entropy : Entropy
             Source of random bits.
         level : float

@@ -26,7 +26,7 @@ MALFORMED = (KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError)
 
 
 def score_record(score: ModelScore) -> dict[str, Any]:
-    """Return a score as plain values, with exact budgets and events as text.
+    """Return a score as a dictionary of plain values, with exact numbers as text.
 
     Parameters
     ----------
@@ -63,6 +63,7 @@ def score_record(score: ModelScore) -> dict[str, Any]:
         "events": [
             {"kind": names[type(one)], **event_fields(one, str)} for one in score.events
         ],
+        **({"model": score.model} if score.model else {}),
     }
 
 
@@ -173,7 +174,7 @@ def load_score(path: str | Path) -> ModelScore:
         record = json.loads(Path(path).read_text("utf-8"))
     except OSError as error:
         reason = f"{path} ({error.strerror})"
-        raise InvalidParameter("score file", "a file to be read", reason) from None
+        raise InvalidParameter("score file", "a file that can be read", reason) from None
     except (ValueError, RecursionError):
         raise InvalidParameter("score file", "JSON in UTF-8", str(path)) from None
     if not isinstance(record, dict) or record.get("format") != FORMAT:
@@ -190,7 +191,7 @@ def load_score(path: str | Path) -> ModelScore:
 
 
 def score_of(record: Mapping[str, Any]) -> ModelScore:
-    """Return the score from a record that `score_record` made."""
+    """Return the score from a dictionary that `score_record` returned."""
     promise = record["guarantee"]
     return ModelScore(
         str(record["title"]),
@@ -209,6 +210,7 @@ def score_of(record: Mapping[str, Any]) -> ModelScore:
         tuple(_estimate(one) for one in record["estimates"]),
         tuple(_curve(one) for one in record["curves"]),
         tuple(map(str, record["notes"])),
+        str(record.get("model", "")),
     )
 
 

@@ -1,6 +1,7 @@
-"""Scores for several classes: a noisy table of predicted class, actual class, confidence.
+"""Scores for several classes, from noisy counts by predicted class, label and confidence.
 
-If the model gives probabilities, sums of bounded losses are released as well.
+The confidence of a prediction is the probability of the predicted class. If the model gives
+probabilities, sums of bounded losses are also released.
 """
 
 import math
@@ -41,16 +42,16 @@ SMALLEST = float(np.finfo(np.float64).tiny)
 
 @dataclass(frozen=True, slots=True)
 class SeveralClasses:
-    """Score of a classifier of three or more classes: accuracy, sensitivities, losses.
+    """Score of a classifier of three or more classes: accuracy, sensitivities and losses.
 
-    Every prediction for a row with an undeclared label is counted as wrong.
+    Any prediction for a row with an undeclared label counts as wrong.
 
     Parameters
     ----------
     labels : tuple of str
         Labels of the classes.
     chances : {"softmax", "one-vs-rest", ""}
-        Map from margins to probabilities; empty for models without probabilities.
+        Map from linear predictors to probabilities; empty for models without probabilities.
     title : str, optional
         Title of the score.
 
@@ -70,7 +71,7 @@ class SeveralClasses:
     title: str = "Score of a classifier"
 
     def probabilities(self, margins: Array) -> Array:
-        """Return the probability of every class, each row computed independently.
+        """Return the probability of every class, computed separately for each row.
 
         Parameters
         ----------
@@ -95,7 +96,7 @@ class SeveralClasses:
         return np.asarray(sizes / whole[:, None])
 
     def losses(self, margins: Array, target: AnyArray) -> tuple[Array, Array]:
-        """Return the Brier score and log loss of every row, as fractions of their cap.
+        """Return the Brier score and log loss of every row, as fractions of their bounds.
 
         Parameters
         ----------
@@ -123,7 +124,7 @@ class SeveralClasses:
         return square / 2, np.minimum(log, 1.0)
 
     def tally(self, margins: Array, target: AnyArray) -> Partial:
-        """Count rows by prediction, label and confidence, and add up losses."""
+        """Count rows by predicted class, label and confidence, and sum the losses."""
         classes = len(self.labels)
         guess = margins.argmax(axis=1)
         places = np.asarray(target).astype(np.intp)
@@ -143,11 +144,11 @@ class SeveralClasses:
 
     @property
     def confidence_edges(self) -> Array:
-        """Edges of the cells for the probability of the predicted class."""
+        """Inner edges of the bins for the probability of the predicted class."""
         return np.linspace(1 / len(self.labels), 1.0, CONFIDENCE_CELLS + 1)[1:-1]
 
     def looks(self, neighbours: Neighbours) -> tuple[Look, ...]:
-        """Return the sensitivities of the table and, with probabilities, of the sums."""
+        """Return the sensitivities of the counts and, if there are any, of the losses."""
         if not self.chances:
             return (table_look(neighbours, Fraction(1)),)
         return (
@@ -162,7 +163,7 @@ class SeveralClasses:
         entropy: Entropy,
         level: float,
     ) -> ScoreParts:
-        """Release the table and, with probabilities, the sums."""
+        """Release the counts and, if the model gives probabilities, the sums of losses."""
         totals, counts = sums
         if not self.chances:
             counts = counts[:, :, :1]
@@ -200,7 +201,7 @@ class SeveralClasses:
         return found
 
     def _calibration(self, table: Array, variance: float, level: float) -> Curve:
-        """Return the share of correct predictions by predicted probability."""
+        """Return the share of correct predictions in every bin of confidence."""
         ends = np.concatenate([[1 / len(self.labels)], self.confidence_edges, [1.0]])
         classes = range(len(self.labels))
         points = []
@@ -228,7 +229,7 @@ class SeveralClasses:
 def loss_estimate(
     name: str, seen: NoisySums, of: str, level: float, unit: float
 ) -> ScoreEstimate:
-    """Return a mean loss, with its variance from the sum of squared losses."""
+    """Return a mean loss, with an interval based on the sum of squared losses."""
     rows = max(seen["rows"], 1.0)
     mean = seen[of] / rows
     variance = max(seen[f"{of}²"] / rows - mean**2, 0.0)

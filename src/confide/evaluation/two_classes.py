@@ -1,7 +1,7 @@
-"""Scores for two classes: a noisy table of score cells by label, and estimates from it.
+"""Scores for two classes, from noisy counts of rows by binned score and label.
 
-Noisy counts on a fine grid of scores are used to choose larger cells. A second noisy table
-counts the rows in these cells by label.
+Noisy counts in fine bins of the score are used to choose larger bins. A second noisy table
+has the number of rows by larger bin and label.
 """
 
 import math
@@ -32,31 +32,35 @@ from confide.privacy import Neighbours
 
 FINE_CELLS = 512
 FARTHEST_SCORE = 12.0
-"""Largest absolute score of the grid; odds beyond it are below 6 in a million."""
+"""Largest absolute score in the fine bins; the odds are then about 6 in a million."""
 FIRST_SHARE = Fraction(3, 20)
 FEWEST, MOST = 10, 64
 ROWS_PER_NOISE = 200.0
-"""Count of a cell in standard deviations of the noise, if at most ``MOST`` cells result."""
+"""Desired count of a bin, in standard deviations of the noise.
+
+The number of bins is limited to the range from ``FEWEST`` to ``MOST``.
+"""
 CHANCES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4)
-"""Cells always end at these probabilities, at their complements, and at 0.5."""
+"""Bins always end at these probabilities, at their complements, and at 0.5."""
 PLAIN_CELLS = 16
-"""Smallest number of cells, of equal width, for scores that are not log-odds."""
+"""Smallest number of bins for scores that are not log-odds."""
 GROUPS = 10
 MOST_LOG_LOSS = 4.0
-"""Cap on the log loss of a row, for probabilities of the actual class below 1.8 %."""
+"""Cap on the log loss of a row, reached if its label has a probability below 1.8 %."""
 
 
 def fine_edges(level: float, reach: float, farthest: float) -> tuple[float, ...]:
-    """Return the edges of a grid of scores, evenly spaced, with one at 0.
+    """Return evenly spaced edges of the fine bins of scores, and an edge at 0.
 
     Parameters
     ----------
     level : float
-        Middle of the scores that the model can give.
+        Middle of the range of scores that the model can give.
     reach : float
-        Largest distance of scores from the middle.
+        Half the width of this range.
     farthest : float
-        Largest absolute score of the grid. Larger scores share the outermost cells.
+        Largest absolute score for which bins are needed. Scores beyond it are counted in
+        the outermost bins.
 
     Returns
     -------
@@ -70,8 +74,7 @@ def fine_edges(level: float, reach: float, farthest: float) -> tuple[float, ...]
     >>> len(edges), 0.0 in edges
     (511, True)
 
-    Scores from -5 to 5 are counted in 512 cells, and the predicted class changes at an
-    edge.
+    Scores from -5 to 5 are counted in 512 bins, and the predicted class changes at an edge.
     """
     low, high = (min(max(level + s * reach, -farthest), farthest) for s in (-1, 1))
     inner = np.linspace(low, high, FINE_CELLS + 1)[1:-1] if low < high else np.empty(0)
@@ -80,12 +83,12 @@ def fine_edges(level: float, reach: float, farthest: float) -> tuple[float, ...]
 
 @dataclass(frozen=True, slots=True)
 class TwoClasses:
-    """Score of a classifier of two classes: accuracy, ROC curve, calibration, losses.
+    """Score of a classifier of two classes: accuracy, ROC curve, calibration and losses.
 
     Parameters
     ----------
     edges : tuple of float
-        Edges of the fine grid of scores, including 0.
+        Edges of the fine bins of scores, including 0.
     positive : str
         Label of the positive class.
     chances : bool
@@ -130,7 +133,7 @@ class TwoClasses:
         Returns
         -------
         ndarray
-            One row per cell of scores, with columns for the negative and positive label.
+            Counts with one row per bin and columns for the negative and positive label.
         """
         places = cells_of(margins[:, 0], np.array(self.edges))
         places *= 2
@@ -139,7 +142,7 @@ class TwoClasses:
         return found.astype(np.float64).reshape(-1, 2)
 
     def looks(self, neighbours: Neighbours) -> tuple[Look, ...]:
-        """Return the sensitivities of two tables: of scores, and of scores by label."""
+        """Return the sensitivities of the counts by score, and by score and label."""
         shares = (FIRST_SHARE, 1 - FIRST_SHARE)
         return tuple(table_look(neighbours, share) for share in shares)
 
@@ -150,7 +153,7 @@ class TwoClasses:
         entropy: Entropy,
         level: float,
     ) -> ScoreParts:
-        """Choose cells from the first noisy table, and count by label in the second."""
+        """Choose bins from noisy counts by score; release counts by bin and label."""
         (counts,) = sums
         first, second = noises
         fine = publish(counts.sum(axis=1), first, entropy, MAX_ROWS)
@@ -169,7 +172,7 @@ class TwoClasses:
 
     @property
     def fixed(self) -> frozenset[int]:
-        """Indices of edges at which cells always end, including the score 0."""
+        """Indices of edges at which a larger bin always ends, including the edge at 0."""
         edges = np.array(self.edges)
         wanted = np.linspace(edges[0], edges[-1], PLAIN_CELLS + 1)[1:-1]
         if self.chances:
@@ -179,21 +182,22 @@ class TwoClasses:
         return frozenset([self.edges.index(0.0) + 1, *(near + 1).tolist()])
 
     def cuts(self, fine: Array, first: float, second: float) -> AnyArray:
-        """Choose cells with about equal numbers of rows.
+        """Choose larger bins with about equal numbers of rows.
 
         Parameters
         ----------
         fine : ndarray
-            Noisy counts of the fine grid.
+            Noisy counts of the fine bins.
         first : float
             Standard deviation of the noise on these counts.
         second : float
-            Standard deviation of the noise on the final cells.
+            Standard deviation of the noise on counts of the larger bins.
 
         Returns
         -------
         ndarray
-            Indices at which the grid is cut.
+            Indices of the fine bins at which larger bins begin, and the number of fine
+            bins.
         """
         total, fixed = max(float(fine.sum()), 1.0), self.fixed
         cells = min(max(total / (ROWS_PER_NOISE * second), FEWEST), MOST)
@@ -207,11 +211,10 @@ class TwoClasses:
         return np.array(found)
 
     def _chances(self, fine: Array, cuts: AnyArray) -> "CellChances | None":
-        """Return the predicted probabilities in every cell; None without log-odds.
+        """Return the predicted probabilities in every bin; None unless scores are log-odds.
 
-        Within a cell, labels are assumed to follow the predicted probabilities, so that
-        rows with the positive label tend to have higher scores. This matters in wide cells
-        only.
+        Within a bin, labels are assumed to follow the predicted probabilities, so rows with
+        the positive label tend to have higher scores. This matters only in wide bins.
         """
         if not self.chances:
             return None
@@ -229,11 +232,12 @@ class TwoClasses:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CellChances:
-    """Probabilities at the ends of cells, and the distribution of rows over the fine grid.
+    """Predicted probabilities in bins of the score, and the distribution of rows in a bin.
 
-    ``chance`` is the probability in every fine cell, and ``places`` the index of the cell
-    that contains it. ``share`` is the share of that cell's rows in the fine cell, for the
-    negative and the positive label.
+    ``ends`` are the probabilities at the ends of the larger bins. For every fine bin,
+    ``chance`` is the probability at its midpoint, and ``places`` the index of the larger
+    bin that contains it. ``share`` is the fraction of the rows in the larger bin that lie
+    in the fine bin, for the negative and the positive label.
     """
 
     ends: Array
@@ -242,23 +246,23 @@ class CellChances:
     share: Array
 
     def spread(self, table: Array) -> Array:
-        """Return the table on the fine grid, with the rows of every cell spread over it."""
+        """Return counts by fine bin and label, estimated from those of the larger bins."""
         return np.asarray(table[self.places] * self.share)
 
     def mean(self, values: Array) -> Array:
-        """Return the mean in every cell of a number given per fine cell and label."""
+        """Return the mean by bin and label of a quantity given by fine bin and label."""
         found = np.zeros((len(self.ends) - 1, 2))
         np.add.at(found, self.places, self.share * values)
         return found
 
     @property
     def square(self) -> Array:
-        """Mean Brier score in every cell, by label."""
+        """Mean Brier score in every bin, by label."""
         return self.mean(np.column_stack([self.chance**2, (1 - self.chance) ** 2]))
 
     @property
     def log(self) -> Array:
-        """Mean capped log loss in every cell, by label."""
+        """Mean capped log loss in every bin, by label."""
         least = math.exp(-MOST_LOG_LOSS)
         parts = (1 - self.chance, self.chance)
         return self.mean(
@@ -267,16 +271,16 @@ class CellChances:
 
     @property
     def said(self) -> Array:
-        """Mean predicted probability in every cell, by label."""
+        """Mean predicted probability in every bin, by label."""
         return self.mean(np.column_stack([self.chance, self.chance]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreTable:
-    """A noisy table of rows by score cell, from low to high scores, and by label.
+    """Noisy numbers of rows by bin of the score, from low to high, and by label.
 
-    The positive class is predicted in cells from the index ``above`` on. ``variance`` is
-    the variance of the noise in every cell.
+    The positive class is predicted in the bins with index ``above`` or higher. ``variance``
+    is the variance of the noise on every count.
     """
 
     table: Array
@@ -287,7 +291,7 @@ class ScoreTable:
     positive: str
 
     def parts(self, *, chances: bool) -> ScoreParts:
-        """Return all estimates and curves."""
+        """Return all estimates and curves of the score."""
         lines = [*self.rates(), self.area(), self.average_precision()]
         curves = [self.roc(), self.precision_recall()]
         beyond = "probability exceeds 1/2" if chances else "score exceeds 0"
@@ -323,7 +327,7 @@ class ScoreTable:
 
     def area(self) -> ScoreEstimate:
         """Return the area under the ROC curve."""
-        name = "area under the ROC"
+        name = "area under the ROC curve"
         if not self.both_seen:
             return hidden(name, 0.0, 1.0)
         area = self._in_order(roc_area)
@@ -339,9 +343,9 @@ class ScoreTable:
         return smooth(name, precision, self.table, self.variance, self.level, bias=bias)
 
     def _in_order(self, function: Callable[[Array], float]) -> Callable[[Array], float]:
-        """Return a ranking measure as a function of the table of cells.
+        """Return a ranking measure, such as the ROC area, as a function of the table.
 
-        If scores are log-odds, the measure is computed on the fine grid.
+        If scores are log-odds, the measure is computed from estimated counts by fine bin.
         """
         chances = self.chances
 
@@ -400,7 +404,7 @@ class ScoreTable:
     def calibration(self) -> Curve:
         """Return the frequency of the positive label by predicted probability.
 
-        Cells are combined into ten groups with about equal numbers of rows.
+        Bins are combined into ten groups with about equal numbers of rows.
         """
         assert self.chances is not None, "scores are log-odds"  # noqa: S101
         points, spoken = [], self.chances.said
@@ -426,7 +430,7 @@ class ScoreTable:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MeanOver:
-    """The mean over all rows of a number that is given per cell."""
+    """The mean over all rows of a quantity that is given per table cell."""
 
     values: Array
 
@@ -436,7 +440,7 @@ class MeanOver:
 
 
 def roc_area(table: Array) -> float:
-    """Return the area under the ROC curve of a table, counting ties as half."""
+    """Return the area under the ROC curve; pairs of rows in the same bin count as half."""
     others, positives = table.T
     below = np.cumsum(others) - others / 2
     return float(positives @ below / (positives.sum() * others.sum()))
@@ -446,7 +450,7 @@ def mean_precision(table: Array) -> float:
     """Return the precision at every threshold, averaged over the positive rows."""
     kept = np.maximum(table, 0.0)[::-1]
     true, false = kept[:, 1], kept[:, 0]
-    # On average, half of the rows of a cell lie above a row in the same cell.
+    # On average, half of the rows of a bin have a higher score than a row in the same bin.
     passed = np.cumsum(true) - true / 2
     alarms = passed + np.cumsum(false) - false / 2
     precision = passed / np.maximum(alarms, 1e-9)
@@ -454,7 +458,7 @@ def mean_precision(table: Array) -> float:
 
 
 def rising(points: list[CurvePoint]) -> tuple[CurvePoint, ...]:
-    """Return the points with coordinates that never decrease, as on an exact ROC curve."""
+    """Make the coordinates of points non-decreasing, as on an exact ROC curve."""
     x = y = 0.0
     found = []
     for point in points:
@@ -464,7 +468,7 @@ def rising(points: list[CurvePoint]) -> tuple[CurvePoint, ...]:
 
 
 def groups_of(weights: Array, most: int) -> list[slice]:
-    """Return groups of adjacent cells with about equal weights."""
+    """Return groups of adjacent bins with about equal total weights."""
     total, ends = float(weights.sum()), [0]
     if total > 0:
         passed = np.floor(np.cumsum(weights) / total * most - 1e-9)

@@ -1,6 +1,6 @@
 """Errors, tests and simultaneous intervals of linear functions of coefficients.
 
-All results are post-processing of a release: nothing is charged, and no row is read.
+All results are post-processing of a release: they spend no budget and read no rows.
 docs/inference.md states what is exact and what is asymptotic.
 """
 
@@ -23,9 +23,10 @@ from confide.mechanisms.release import (
 from confide.noise import NOISES, Entropy, RoundNoise
 
 DRAWS = 20_000
-"""Number of errors drawn for simultaneous intervals; the level is then off by 0.2 %."""
+"""Number of simulated errors for simultaneous intervals, which limits the accuracy of the
+level to 0.2 percentage points."""
 INDEPENDENT = 1e-9
-"""Relative singular value below which directions are linearly dependent."""
+"""Singular values below this share of the largest indicate linear dependence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class ChiSquare:
 
 @dataclass(frozen=True)
 class CoefficientLaw:
-    """Distribution of the errors of released coefficients, on the objective's scale.
+    """Distribution of the errors of released coefficients, on the scale of the objective.
 
     Parameters
     ----------
@@ -69,11 +70,12 @@ class CoefficientLaw:
         Estimates of the plain (unpenalised) coefficients or, if ``plain`` is None, of the
         penalised coefficients.
     error : Uncertainty
-        Sampling part and privacy part of their error.
+        Distribution of the errors of the estimates, from sampling and privacy noise.
     plain : PlainLaw or None
-        Distribution of the plain coefficients, if they are estimated.
+        Distribution of the plain coefficients; None if penalised ones are estimated.
     held : bool
-        Whether the coefficients have reached their bound, so that nothing is identified.
+        Whether the coefficients have reached the bound on their norm. If so, no function
+        of the plain coefficients is identified.
 
     Examples
     --------
@@ -100,7 +102,7 @@ class CoefficientLaw:
         Parameters
         ----------
         release : IntervalRelease
-            Distributions that intervals are computed from.
+            Distributions from which intervals are computed.
         value : ndarray
             Released coefficients.
         copy : int
@@ -118,15 +120,15 @@ class CoefficientLaw:
 
     @cached_property
     def _positive(self) -> Array:
-        """Sampling covariance, with eigenvalues that noise made negative set to 0."""
+        """Sampling covariance; negative eigenvalues, due to noise, are replaced by 0."""
         values, vectors = np.linalg.eigh(self.error.sampling)
         return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)
 
     def sampling(self, directions: Array) -> Array:
         """Return the sampling covariance of linear functions.
 
-        Correlations are computed without negative eigenvalues. Variances are the same as
-        for intervals.
+        Correlations are computed after negative eigenvalues are replaced by 0. Variances
+        are the same as in intervals.
 
         Parameters
         ----------
@@ -211,7 +213,9 @@ class CoefficientLaw:
         return np.asarray(known & (np.abs(directions).max(axis=1, initial=0.0) > 0))
 
     def is_absent(self, directions: Array) -> AnyArray:
-        """Return whether each linear function concerns rows that no table can contain.
+        """Return, for each linear function, whether no possible table determines it.
+
+        This is so if the weights have a component orthogonal to all possible rows.
 
         Parameters
         ----------
@@ -221,14 +225,14 @@ class CoefficientLaw:
         Returns
         -------
         ndarray of bool
-            Whether each linear function concerns such rows.
+            True for linear functions with such a component.
         """
         if self.plain is None:
             return np.zeros(len(directions), dtype=bool)
         return self.plain.leans_on_absent(directions)
 
     def half_lengths(self, directions: Array, level: float) -> Array:
-        """Return the half lengths of intervals.
+        """Return the half-lengths of confidence intervals.
 
         Parameters
         ----------
@@ -240,13 +244,13 @@ class CoefficientLaw:
         Returns
         -------
         ndarray
-            One half length per linear function.
+            One half-length per linear function.
         """
         law = self.error if self.plain is None else self.plain
         return law.half_lengths(directions, level)
 
     def sampling_half_lengths(self, directions: Array, level: float) -> Array:
-        """Return the half lengths that intervals would have without privacy noise.
+        """Return the half-lengths that intervals would have without privacy noise.
 
         Parameters
         ----------
@@ -258,7 +262,7 @@ class CoefficientLaw:
         Returns
         -------
         ndarray
-            One half length per linear function.
+            One half-length per linear function.
         """
         law = self.error if self.plain is None else self.plain
         return np.minimum(
@@ -267,7 +271,7 @@ class CoefficientLaw:
         )
 
     def allowance(self, directions: Array) -> Array:
-        """Return a bound on the bias from taking the curvature at penalised coefficients.
+        """Return a bound on the bias from evaluating curvature at penalised coefficients.
 
         The bias may have either sign. Intervals are lengthened by the bound on both sides.
 
@@ -279,21 +283,21 @@ class CoefficientLaw:
         Returns
         -------
         ndarray
-            One bound per linear function, up to its sign.
+            One bound per linear function; only its absolute value matters.
         """
         if self.plain is None:
             return np.zeros(len(directions))
         return np.asarray(self.plain.pull / 2 * (directions @ self.plain.shift))
 
     def p_values(self, directions: Array, offsets: Array) -> Array:
-        """Return p values for tests that each linear function is 0.
+        """Return p values for testing each linear function separately against 0.
 
         Parameters
         ----------
         directions : ndarray
             Weights, one row per linear function of the coefficients.
         offsets : ndarray
-            Estimates of the linear functions.
+            Estimates of the linear functions, including constants.
 
         Returns
         -------
@@ -316,12 +320,12 @@ class CoefficientLaw:
         directions : ndarray
             Weights, one row per linear function of the coefficients.
         offsets : ndarray
-            Estimates of the linear functions.
+            Estimates of the linear functions, including constants.
 
         Returns
         -------
         ChiSquare
-            The test, over the directions that are identified.
+            The test, restricted to directions that are identified.
         """
         basis, values = _independent(directions, offsets)
         rank = len(basis)
@@ -343,11 +347,11 @@ class CoefficientLaw:
         return ChiSquare(statistic, len(basis), p_value, rank)
 
     def _cautious_sampling(self, directions: Array) -> Array:
-        """Return a sampling covariance for a joint test of several directions.
+        """Return a conservative sampling covariance for a joint test of several directions.
 
         Noise on the scatter matrix spreads its eigenvalues, and a joint test divides by the
-        small ones. The smoothed scatter matrix is therefore used, with variances at least
-        as large as for intervals.
+        small ones. Therefore the smoothed scatter matrix is used. It is scaled up where
+        variances would otherwise be smaller than those in intervals.
         """
         own = self.sampling(directions)
         if self.plain is None or self.plain.alone is None or len(directions) == 1:
@@ -360,7 +364,7 @@ class CoefficientLaw:
         return np.asarray(smooth * np.outer(factor, factor))
 
     def _known(self, basis: Array, values: Array) -> tuple[Array, Array]:
-        """Return the identified part of a space, given by orthonormal rows."""
+        """Return a basis of the identified subspace, and the estimates along it."""
         law = self.plain
         if law is None:
             return basis, values
@@ -376,7 +380,7 @@ class CoefficientLaw:
         return basis[known], values[known]
 
     def _least_bias(self, basis: Array, values: Array, inverse: Array) -> Array:
-        """Return the bias, within plus or minus the allowance, that fits best."""
+        """Return the bias within ± the allowance that minimises the Wald statistic."""
         towards = self.allowance(basis)
         square = float(towards @ inverse @ towards)
         if square <= 0:
@@ -385,7 +389,7 @@ class CoefficientLaw:
         return np.asarray(min(1.0, max(-1.0, part)) * towards)
 
     def joint_quantile(self, directions: Array, level: float) -> float:
-        """Return the half length of simultaneous intervals, in standard errors.
+        """Return the half-length of simultaneous intervals, in standard errors.
 
         Parameters
         ----------
@@ -397,7 +401,7 @@ class CoefficientLaw:
         Returns
         -------
         float
-            Number of standard errors on either side.
+            Number of standard errors on either side of the estimate.
         """
         if not 0 < level < 1:
             raise InvalidParameter("level", "between 0 and 1", level)
@@ -413,7 +417,7 @@ class CoefficientLaw:
 
 
 def _independent(directions: Array, offsets: Array) -> tuple[Array, Array]:
-    """Return an orthonormal basis of the row space, and the offsets in this basis."""
+    """Return an orthonormal basis of the row space, and the estimates along its vectors."""
     left, sizes, right = np.linalg.svd(directions, full_matrices=False)
     kept = sizes > INDEPENDENT * max(float(sizes.max(initial=0.0)), 1e-300)
     along = (left[:, kept].T @ offsets) / sizes[kept]
@@ -421,10 +425,11 @@ def _independent(directions: Array, offsets: Array) -> tuple[Array, Array]:
 
 
 def _quadratic_tail(weights: Array, statistic: float) -> float:
-    """Return approximately P(Σ wᵢ·χ²₁ > statistic), where w are eigenvalues of a matrix.
+    """Approximate P(Σ wᵢZᵢ² > statistic), where wᵢ are the eigenvalues of ``weights``.
 
-    The sum is replaced by a multiple of a chi-square variable with the same mean and
-    variance. This is exact if all weights are equal.
+    The Zᵢ are independent standard normal variables. The sum is replaced by a multiple of
+    a chi-square variable with the same mean and variance, which is exact if all wᵢ are
+    equal.
     """
     first, second = float(np.trace(weights)), float(np.trace(weights @ weights))
     return float(chdtrc(first**2 / second, statistic * first / second))
@@ -436,7 +441,7 @@ def _root(matrix: Array) -> Array:
 
 
 def rounded_level(level: float | None, usual: float) -> float:
-    """Return the requested confidence level, by default that of the release."""
+    """Check and return the requested confidence level, by default that of the fit."""
     if level is None:
         return usual
     if not isinstance(level, float) or not 0.5 <= level < 1 or math.isnan(level):

@@ -1,7 +1,7 @@
 """Means, predictions and marginal effects for given rows, with intervals.
 
-The rows are passed by the caller, or are in the middle of the public ranges. The rows of
-the fit are not used. If they are passed again, the results are not private.
+The rows are those that the caller passes, or a single row in the middle of the public
+ranges. If the caller passes rows of the private table, the results are not private.
 """
 
 import math
@@ -24,24 +24,25 @@ APART = (
     "multi_class='one-vs-rest', or see effects()."
 )
 SHORTEST_REACH, LONGEST_REACH = 0.3, 8.0
-"""Range of clipping bounds, in standard deviations, from which a variance is found."""
+"""Clipping bounds, in standard deviations, between which a variance is recovered."""
 
 
 @dataclass(frozen=True, slots=True)
 class MarginalStep:
-    """Step of a marginal effect: in a number, or from a baseline to a level.
+    """Change of a row, in a number or from a baseline to a level, for a marginal effect.
 
     Parameters
     ----------
     name : str
         Name of the effect.
     line : ndarray
-        Change of a design row in the step.
+        Difference between the design rows after and before the change. For a number, the
+        change is by one unit.
     places : tuple of int, default=()
         Positions of the coefficients of the column.
     base : ndarray, optional
-        Entries of the design row at these positions before the step; None for a number,
-        which keeps its value.
+        Entries of the design row at ``places`` before the change; None for a number, which
+        starts at its value in the row.
 
     Examples
     --------
@@ -62,7 +63,7 @@ class MarginalStep:
 
 @dataclass(frozen=True, slots=True)
 class MeanTable:
-    """Estimates for rows, with the ends of their intervals.
+    """Estimates for the rows of a table, with the ends of their intervals.
 
     Parameters
     ----------
@@ -110,7 +111,7 @@ class MeanTable:
 
 
 def inverse_link(link: str, predictor: Array) -> Array:
-    """Return the mean for a linear predictor."""
+    """Return the expected target for a linear predictor."""
     if link == "logit":
         return np.asarray(expit(predictor))
     if link == "log":
@@ -119,7 +120,7 @@ def inverse_link(link: str, predictor: Array) -> Array:
 
 
 def _slopes(link: str, predictor: Array) -> tuple[Array, Array]:
-    """Return the first and second derivatives of the mean in the linear predictor."""
+    """Return the first two derivatives of the mean with respect to the linear predictor."""
     mean = inverse_link(link, predictor)
     if link == "logit":
         first = mean * (1 - mean)
@@ -132,23 +133,23 @@ def _slopes(link: str, predictor: Array) -> tuple[Array, Array]:
 def mean_intervals(
     asked: Inference, directions: Array, constant: Array | float, level: float | None = None
 ) -> MeanTable:
-    """Estimate the expected target of rows, with intervals.
+    """Estimate the expected target of every row, with intervals.
 
     Parameters
     ----------
     asked : Inference
-        Released coefficients.
+        Released coefficients with the distribution of their errors.
     directions : ndarray
-        Design rows, as weights of the coefficients.
+        Rows of the design matrix.
     constant : ndarray or float
-        Constant part of the linear predictor of every row.
+        Constant term of the linear predictor of every row, such as an offset.
     level : float, optional
         Confidence level; by default that of the fit.
 
     Returns
     -------
     MeanTable
-        One line per row.
+        One estimate per row.
 
     Examples
     --------
@@ -189,7 +190,7 @@ def mean_intervals(
 def prediction_intervals(
     asked: Inference, directions: Array, constant: Array | float, level: float | None = None
 ) -> MeanTable:
-    """Return intervals for a new target of each row.
+    """Return prediction intervals for a new target of every row.
 
     Residuals are assumed to be normal. Counts are assumed to be Poisson or, if they are
     overdispersed, negative binomial. The dispersion is estimated from the released moments.
@@ -197,18 +198,18 @@ def prediction_intervals(
     Parameters
     ----------
     asked : Inference
-        Released coefficients.
+        Released coefficients with the distribution of their errors.
     directions : ndarray
-        Design rows, as weights of the coefficients.
+        Rows of the design matrix.
     constant : ndarray or float
-        Constant part of the linear predictor of every row.
+        Constant term of the linear predictor of every row, such as an offset.
     level : float, optional
         Confidence level; by default that of the fit.
 
     Returns
     -------
     MeanTable
-        One line per row.
+        One estimate per row.
 
     Raises
     ------
@@ -242,7 +243,7 @@ def prediction_intervals(
     if link == "logit":
         raise InvalidParameter(
             "prediction intervals",
-            "requested for a number or a count",
+            "requested for a numeric target or a count",
             asked.scale.mean,
             "Labels have no prediction interval; use mean_intervals for their probability.",
         )
@@ -250,9 +251,10 @@ def prediction_intervals(
         raise InvalidParameter(
             "prediction intervals",
             "requested from a model that has released the dispersion of residuals",
-            "a model of weighted records, of penalised coefficients, or of an earlier "
-            "version",
-            "Fit it again with plain intervals, and without weights.",
+            "a model with penalised intervals"
+            if asked.of == "penalised"
+            else "a model of weighted records, or of an earlier version of confide",
+            "Fit it again without weights and with intervals=Intervals(of='plain').",
         )
     wanted = rounded_level(level, asked.level)
     means = mean_intervals(asked, directions, constant, wanted)
@@ -271,14 +273,14 @@ def prediction_intervals(
 
 
 def unclipped_variance(ratio: float, clip: float) -> float:
-    """Return the variance of normal residuals from that of clipped residuals.
+    """Return the variance of normal residuals from their mean square after clipping.
 
     Parameters
     ----------
     ratio : float
         Mean square of clipped residuals, divided by the share that is not clipped.
     clip : float
-        Size at which residuals are clipped.
+        Absolute value at which residuals are clipped.
 
     Returns
     -------
@@ -339,20 +341,20 @@ def marginal_effects(
     Parameters
     ----------
     asked : Inference
-        Released coefficients.
+        Released coefficients with the distribution of their errors.
     steps : sequence of MarginalStep
-        Steps whose effects are estimated.
+        Changes of a row whose effects are estimated.
     directions : ndarray
-        Design rows, as weights of the coefficients.
+        Rows of the design matrix.
     constant : ndarray or float
-        Constant part of the linear predictor of every row.
+        Constant term of the linear predictor of every row, such as an offset.
     level : float, optional
         Confidence level; by default that of the fit.
 
     Returns
     -------
     CoefficientTable
-        One line per step.
+        One row per step.
 
     Examples
     --------
@@ -387,7 +389,7 @@ def _marginal(
     law, link = asked.law, asked.scale.link
 
     def change(theta: Array) -> tuple[float, Array]:
-        """Return the average change of the mean, and its gradient in the coefficients."""
+        """Return the average change of the mean, and its gradient with respect to θ."""
         if step.base is None:
             slope, bend = _slopes(link, rows @ theta + constant)
             along = float(step.line @ theta)

@@ -1,4 +1,8 @@
-"""Columns of a model, their lines in a table of coefficients, and contrasts of lines."""
+"""Columns of a model, their coefficients in a table, and contrasts of coefficients.
+
+The table shows coefficients in the user's units. They are linear functions of the
+coefficients that were fitted to the scaled columns.
+"""
 
 import math
 import re
@@ -14,33 +18,33 @@ from confide.errors import InvalidParameter, did_you_mean
 from confide.reporting.coefficients import without_unit
 
 Contrast: TypeAlias = str | Mapping[str, float]
-"""Weighted sum of lines: text such as "age - 2*income", or weights by name."""
+"""Weighted sum of coefficients: text such as "age - 2*income", or weights by name."""
 NUMBER = re.compile(r"(\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+)\s*\*?\s*")
 FEWEST_LEVELS = 2
 
 
 @dataclass(frozen=True, slots=True)
 class TermLines:
-    """Column or term of a model, and the positions of its lines in a table.
+    """Column or term of a model, with the positions of its coefficients in a table.
 
     Parameters
     ----------
     name : str
         Name of the column or term.
     lines : tuple of int
-        Positions of its lines.
+        Positions of its coefficients in the table.
     coded : bool, default=False
-        Whether it has levels.
+        Whether the column has levels, as categories do.
     levels : int, default=0
-        Number of levels.
+        Number of levels; 0 for a number.
     spans : tuple of float, default=(1.0,)
-        Width of the range of every line, in units.
+        Width of the range to which each coefficient refers, in user units; 1 for levels.
     deviation : float, default=1.0
         Approximate standard deviation, as a share of the range.
     unit : str, default=""
-        Unit of a number.
+        Unit of a numeric column.
     zero : tuple of str, default=()
-        Lines that are 0 by definition, such as that of a reference level.
+        Names of coefficients that are 0 by definition, such as that of a reference level.
 
     Examples
     --------
@@ -49,7 +53,7 @@ class TermLines:
     >>> len(region.lines) + len(region.zero) == region.levels
     True
 
-    The three levels have two lines, because the reference level has none.
+    Three levels have two coefficients in the table: that of the reference level is 0.
     """
 
     name: str
@@ -64,16 +68,16 @@ class TermLines:
 
 @dataclass(frozen=True, slots=True)
 class TableLines:
-    """Lines of a table of coefficients, and the columns they belong to.
+    """Names of the coefficients in a table, and the columns to which they belong.
 
     Parameters
     ----------
     lines : tuple of str
-        Names of the lines.
+        Names of the coefficients in the table.
     terms : tuple of TermLines
         Columns and terms of the model.
     rare : frozenset of str, default=frozenset()
-        Lines for rows without a level, which may not occur in the data.
+        Names of coefficients for missing or undeclared levels, which may not occur.
 
     Examples
     --------
@@ -83,7 +87,7 @@ class TableLines:
     >>> table.weights("10*age - dose")
     array([10., -1.])
 
-    Contrasts are written as weighted sums of lines.
+    Contrasts are written as weighted sums of coefficients.
     """
 
     lines: tuple[str, ...]
@@ -119,7 +123,7 @@ class TableLines:
         raise InvalidParameter(what, f"one of {known}", name, hint)
 
     def tested(self, name: str) -> tuple[int, ...]:
-        """Return the positions of the lines by which a column is tested.
+        """Return the positions of the coefficients that are tested for a column.
 
         Parameters
         ----------
@@ -148,7 +152,7 @@ class TableLines:
 
     @property
     def spans(self) -> Array:
-        """Width of the range of each line, in units."""
+        """Width of the range to which each coefficient refers, in user units."""
         found = np.ones(len(self.lines))
         for term in self.terms:
             found[list(term.lines)] = term.spans
@@ -156,7 +160,7 @@ class TableLines:
 
     @property
     def _places(self) -> dict[str, int | None]:
-        """Position of the line for every name; None if it is 0 by definition."""
+        """Position of the coefficient of every name; None if it is 0 by definition."""
         found: dict[str, int | None] = dict.fromkeys(
             (name for term in self.terms for name in term.zero), None
         )
@@ -169,7 +173,7 @@ class TableLines:
         return found
 
     def weights(self, contrast: Contrast) -> Array:
-        """Return the weight of every line in a contrast.
+        """Return the weight of every coefficient in a contrast.
 
         Parameters
         ----------
@@ -179,12 +183,12 @@ class TableLines:
         Returns
         -------
         ndarray
-            One weight per line.
+            One weight per coefficient in the table.
 
         Raises
         ------
         InvalidParameter
-            A name is unknown, a weight is not finite, or all weights cancel out.
+            A name is unknown, a weight is not finite, or the weights cancel out.
         """
         if isinstance(contrast, str):
             contrast = self._parsed(contrast)

@@ -40,21 +40,21 @@ class Inference:
     law : CoefficientLaw
         Distribution of the errors.
     terms : TableLines
-        Lines of the table, and the columns they belong to.
+        Names of the coefficients in the table, and the columns to which they belong.
     matrix : ndarray
-        Lines of the table as linear functions of the coefficients.
+        Matrix that maps the fitted coefficients to those in the table.
     constant : ndarray
-        Constants that are added to the lines.
+        Constants that are added to the coefficients in the table.
     released : ndarray
-        Released, penalised coefficients.
+        Coefficients as released, which are penalised.
     scale : EffectScale
-        Scale of the effects.
+        Scale of the effects: link, target and unit.
     level : float
         Default confidence level.
     of : {"plain", "penalised"}
         Whether results are for plain (unpenalised) or for penalised coefficients.
     dispersion : float, optional
-        Variance of residuals, in units of the target, if it is known.
+        Variance of the residuals or, for counts, its ratio to the mean, if known.
 
     Examples
     --------
@@ -90,12 +90,12 @@ class Inference:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Names of the lines of the table."""
+        """Names of the coefficients in the table."""
         return self.terms.lines
 
     @property
     def _slopes(self) -> list[int]:
-        """Positions of the lines that are shown, except the intercept."""
+        """Positions of the coefficients that are shown, except the intercept."""
         lines = self.lines
         return [place for place in self._shown if not lines[place].endswith(INTERCEPT)]
 
@@ -109,28 +109,28 @@ class Inference:
         spans: Array | None = None,
         quantile: float | None = None,
     ) -> tuple[Coefficient, ...]:
-        """Return linear functions of the coefficients as lines of a table.
+        """Estimate linear functions of the coefficients, as rows of a table.
 
         Parameters
         ----------
         names : sequence of str
-            Names of the lines.
+            Names of the linear functions.
         directions : ndarray
             Weights, one row per linear function.
         constants : ndarray
-            Constants that are added to the lines.
+            Constants that are added to the functions.
         level : float
             Confidence level.
         spans : ndarray, optional
-            Width of the range of each line.
+            Width of the range to which each function refers.
         quantile : float, optional
-            Half length in standard errors, for simultaneous intervals.
+            Half-length of simultaneous intervals, in standard errors.
 
         Returns
         -------
         tuple of Coefficient
-            One line per function. If it is not identified, it has the penalised estimate
-            and no interval.
+            One row per function. A function that is not identified has its penalised
+            estimate and no interval.
         """
         law = self.law
         known = law.identified(directions)
@@ -169,9 +169,10 @@ class Inference:
     def coefficients(
         self, level: float | None = None, *, simultaneous: bool = False
     ) -> CoefficientTable:
-        """Return the lines of the summary.
+        """Return the coefficients that the summary shows, with intervals.
 
-        Simultaneous intervals leave out the intercept and lines that are not identified.
+        If intervals are simultaneous, the intercept is left out. Coefficients that are not
+        identified have no interval.
 
         Parameters
         ----------
@@ -183,7 +184,7 @@ class Inference:
         Returns
         -------
         CoefficientTable
-            One line per coefficient.
+            One row per coefficient.
         """
         asked = rounded_level(level, self.level)
         kept = self._slopes if simultaneous else self._shown
@@ -208,12 +209,12 @@ class Inference:
         ]
 
     def covariance(self) -> Array:
-        """Return the covariance matrix of the lines that are shown.
+        """Return the covariance matrix of the coefficients that are shown.
 
         Returns
         -------
         ndarray
-            Covariance matrix; NaN if a line is not identified.
+            Covariance matrix; NaN if a coefficient is not identified.
         """
         kept = self._shown
         rows = self.matrix[kept]
@@ -224,7 +225,7 @@ class Inference:
 
     @property
     def shown_names(self) -> tuple[str, ...]:
-        """Names of the lines in `covariance`."""
+        """Names of the coefficients in `covariance`."""
         return tuple(self.lines[place] for place in self._shown)
 
     def contrast(
@@ -234,7 +235,7 @@ class Inference:
         *,
         simultaneous: bool = False,
     ) -> CoefficientTable:
-        """Estimate linear combinations of lines, with intervals.
+        """Estimate linear combinations of coefficients, with intervals.
 
         Parameters
         ----------
@@ -248,7 +249,7 @@ class Inference:
         Returns
         -------
         CoefficientTable
-            One line per contrast.
+            One row per contrast.
         """
         asked = rounded_level(level, self.level)
         several = as_contrasts(contrasts)
@@ -265,7 +266,7 @@ class Inference:
         return CoefficientTable(rows, asked, self.of)
 
     def _joint_quantile(self, directions: Array, level: float) -> float | None:
-        """Return the half length of simultaneous intervals, in standard errors."""
+        """Return the half-length of simultaneous intervals, in standard errors."""
         known = directions[self.law.identified(directions)]
         return self.law.joint_quantile(known, level) if len(known) else None
 
@@ -275,7 +276,7 @@ class Inference:
         Parameters
         ----------
         contrasts : sequence of str or mapping
-            Sums of lines, or weights by name.
+            Sums such as "age - 2*income", or weights by name.
 
         Returns
         -------
@@ -352,7 +353,7 @@ class Inference:
         Returns
         -------
         CoefficientTable
-            One line per coefficient except the intercept.
+            One row per coefficient except the intercept.
         """
         asked = rounded_level(level, self.level)
         amounts = self._amounts(per)
@@ -370,8 +371,8 @@ class Inference:
             for name, amount in dict[str, Any](per).items():
                 term = self.terms.find(name, "column in per")
                 if term.coded or len(term.lines) > 1:
-                    must = "the name of a numeric column: levels and curves have no amount"
-                    raise InvalidParameter("per", must, name)
+                    must = "a numeric column: factors and curves have no amount"
+                    raise InvalidParameter("column in per", must, name)
                 real = isinstance(amount, Real) and math.isfinite(amount)
                 if not real or not amount:
                     raise InvalidParameter(
@@ -380,7 +381,7 @@ class Inference:
                 found[list(term.lines)] = float(amount)
             return found
         if per not in AMOUNTS:
-            must = f"one of {list(AMOUNTS)}, or amounts by column"
+            must = f"one of {list(AMOUNTS)}, or a mapping from columns to amounts"
             raise InvalidParameter("per", must, per)
         for term in self.terms.terms:
             if term.coded or per == "unit":
@@ -421,12 +422,12 @@ class Inference:
         Returns
         -------
         CoefficientTable
-            One line per coefficient except the intercept.
+            One row per coefficient except the intercept.
 
         Raises
         ------
         InvalidParameter
-            The model has neither odds nor rates.
+            The model has neither odds ratios nor rate ratios.
         """
         if not self.scale.ratio:
             raise InvalidParameter(
@@ -463,7 +464,7 @@ def _scaled(row: Coefficient, amount: float, name: str) -> Coefficient:
 
 
 def _ratio(row: Coefficient) -> Coefficient:
-    """Return the exponential of an effect, without its standard error and ridge shift."""
+    """Return the exponential of an effect; drop standard error and ridge effect."""
 
     def power(value: Any) -> Any:
         return None if value is None else math.exp(min(value, EXPONENT))

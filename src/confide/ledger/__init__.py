@@ -1,4 +1,4 @@
-"""The ledger: privacy budgets of datasets, their charges, and the remainders."""
+"""The ledger: limits on the privacy loss of datasets, charges, and remaining budgets."""
 
 from confide.ledger.accounts import Account, Charge
 from confide.ledger.address import redacted

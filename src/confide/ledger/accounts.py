@@ -1,4 +1,4 @@
-"""Charges, and accounts of datasets."""
+"""Receipts of charges, and the state of the budgets of datasets."""
 
 from dataclasses import dataclass
 
@@ -8,25 +8,25 @@ from confide.privacy import Budget, Neighbours
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """A charge: its budget, its cost against the limit, and the remainder.
+    """The receipt of a charge: its budget, its cost, and the remainder of the limit.
 
     Parameters
     ----------
     number : int
-        The number of the entry in the ledger.
+        The number of the ledger entry.
     dataset : str
         The dataset that was charged.
     budget : Pure, Approx or Zcdp
         The budget of the release.
     counted : Amount
-        The cost of the charge in the kind of budget of the limit.
+        The cost of the charge, expressed in the same kind of budget as the limit.
     left : Amount
         The remainder of the limit after the charge.
     neighbours : Neighbours or None
         The neighbour relation under which ``counted`` and ``left`` hold; None if it is not
         recorded.
     anchor : str, default ''
-        Number and digest of the entry. With them one can check later whether the ledger
+        Number and digest of the entry, by which it can be checked later that the ledger
         still contains the entry.
 
     Examples
@@ -60,18 +60,18 @@ class Account:
     Parameters
     ----------
     dataset : str
-        The dataset.
+        The name of the dataset.
     limit : Pure, Approx or Zcdp
         The limit on the total cost of all releases.
     spent : Amount
         The total cost of the releases so far.
     left : Amount
-        The difference.
+        The limit minus the total cost.
     charges : int
         The number of charges so far.
     neighbours : Neighbours or None
-        The neighbour relation. None if the first charge has yet to determine it, or if the
-        charges do not record theirs.
+        The neighbour relation of the limit. None if the first charge has yet to determine
+        it, or if the charges do not record their relations.
 
     Examples
     --------

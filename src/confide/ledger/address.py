@@ -12,7 +12,7 @@ _SETTING = re.compile(r"""password=('(?:[^'\\]|\\.)*'|\S+)""", re.IGNORECASE)
 
 
 def normalise_location(place: Any) -> str:
-    """Return the full address of a ledger, or raise if it is not a valid address."""
+    """Return the absolute path or the URL of a ledger; raise if ``place`` is neither."""
     if isinstance(place, str) and place.startswith(("postgresql://", "postgres://")):
         return "postgresql://" + place.partition("://")[2]
     wrong = not isinstance(place, str | Path) or not str(place).isprintable()
@@ -55,9 +55,10 @@ def redacted(place: Any) -> Any:
 
 
 def without_secrets(message: str, place: str) -> str:
-    """Return a driver's message, or another one if it quotes part of a password.
+    """Return a driver's message, or a neutral one if the message quotes part of a password.
 
-    If a password contains an @ or a slash, drivers mistake part of it for a port.
+    If a password contains an unescaped @ or slash, drivers may mistake part of the password
+    for a port number and quote that part.
     """
     pieces = {piece for one in _secrets(place) for piece in re.split(r"[@:/?#&]", one)}
     pieces |= {unquote(piece) for piece in pieces}
@@ -67,10 +68,10 @@ def without_secrets(message: str, place: str) -> str:
 
 
 def _secrets(place: str) -> list[str]:
-    """Return the passwords in an address, as written.
+    """Return the passwords in an address, without decoding escaped characters.
 
-    A password before the host extends to the last @, because an @ in it is often left
-    unescaped.
+    A password in front of the host is assumed to extend to the last @, because an @ in a
+    password is often left unescaped.
     """
     _, scheme, rest = place.partition("://")
     if not scheme:

@@ -1,8 +1,9 @@
-"""Exact cost of a charge in the kind of budget and neighbour relation of a limit.
+"""Exact cost of a charge, given the kind of budget and the neighbour relation of a limit.
 
-Replacing a record amounts to removing it and adding another, so a charge for add-remove
-never costs less under replace-one. A charge for replace-one may reveal the number of rows,
-so it has no guarantee under add-remove. The theorems are in docs/proofs/relations.md.
+Replacing a record amounts to removing it and adding another one, so a charge that was
+proved under add-remove never costs less under replace-one. A release that was proved only
+under replace-one may reveal the number of rows, so it has no guarantee under add-remove.
+The theorems are in docs/proofs/relations.md.
 """
 
 import json
@@ -39,14 +40,14 @@ Kind: TypeAlias = type[Pure] | type[Approx] | type[Zcdp]
 KINDS: dict[str, Kind] = {"Pure": Pure, "Approx": Approx, "Zcdp": Zcdp}
 SYMBOLS = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
 DELTA_PART = Fraction(1, 10)
-"""The share of an (epsilon, delta) limit's delta that one zCDP charge uses."""
+"""The share of the delta of an (epsilon, delta) limit that one zCDP charge uses."""
 MOST_BITS = 8192
-"""Largest number of bits of a denominator in a budget."""
+"""Largest number of bits in the denominator of a stored fraction."""
 
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """An amount of privacy loss, spent or left; unlike a budget it may be zero.
+    """An amount of privacy loss, spent or remaining; unlike a budget, it may be zero.
 
     Amounts of the same kind can be added and subtracted.
 
@@ -55,7 +56,7 @@ class Amount:
     kind : type
         The class of the corresponding budget: Pure, Approx or Zcdp.
     parts : tuple of Fraction
-        The exact parameters of that kind of budget.
+        The exact values of the parameters of that kind of budget.
 
     Examples
     --------
@@ -73,7 +74,7 @@ class Amount:
 
     @classmethod
     def of(cls, budget: Budget) -> "Amount":
-        """Return the amount of a budget.
+        """Return a budget as an amount.
 
         Parameters
         ----------
@@ -83,7 +84,7 @@ class Amount:
         Returns
         -------
         Amount
-            An amount of the same kind and size.
+            An amount of the same kind with the same parameters.
         """
         parts = tuple(getattr(budget, name) for name in budget.fields)
         return cls(type(budget), parts)
@@ -100,7 +101,7 @@ class Amount:
         Returns
         -------
         Amount
-            An amount whose parts are all 0.
+            An amount whose parameters are all 0.
         """
         return cls(kind, (Fraction(0),) * len(kind.fields))
 
@@ -136,12 +137,12 @@ class Amount:
         Returns
         -------
         Amount
-            Every part times the factor.
+            The amount with every parameter multiplied by the factor.
         """
         return Amount(self.kind, tuple(factor * part for part in self.parts))
 
     def within(self, other: "Amount") -> bool:
-        """Return whether no part exceeds the same part of another amount.
+        """Return whether no parameter exceeds the same parameter of another amount.
 
         Parameters
         ----------
@@ -151,12 +152,12 @@ class Amount:
         Returns
         -------
         bool
-            True if this amount is within the other.
+            True if this amount is at most the other one.
         """
         return all(a <= b for a, b in self._pairs(other))
 
     def excess(self, other: "Amount") -> "Amount":
-        """Return the amount by which each part exceeds that of another amount.
+        """Return by how much each parameter exceeds that of another amount.
 
         Parameters
         ----------
@@ -166,14 +167,14 @@ class Amount:
         Returns
         -------
         Amount
-            The differences; 0 for a part that is not larger.
+            The differences; 0 for a parameter that is not larger.
         """
         return Amount(
             self.kind, tuple(max(a - b, Fraction(0)) for a, b in self._pairs(other))
         )
 
     def as_budget(self) -> Budget | None:
-        """Return the budget of this size, or None if it is too small for one.
+        """Return this amount as a budget, or None if it is too small to be one.
 
         Returns
         -------
@@ -186,17 +187,17 @@ class Amount:
             return None
 
     def text(self, fields: Sequence[str]) -> str:
-        """Format selected parts as text, as in ε = 1, δ = 1e-06.
+        """Format selected parameters, as in ε = 1, δ = 1e-06.
 
         Parameters
         ----------
         fields : sequence of str
-            Names of parts, such as "epsilon".
+            Names of parameters, such as "epsilon".
 
         Returns
         -------
         str
-            The text.
+            The formatted parameters.
         """
         text = ", ".join(f"{SYMBOLS[x]} = {float(self.part(x)):.6g}" for x in fields)
         return f"{text} (zCDP)" if self.kind is Zcdp else text
@@ -208,7 +209,7 @@ class Amount:
         return f"Amount({self})"
 
     def part(self, name: str) -> Fraction:
-        """Return one part by its name.
+        """Return one parameter by its name.
 
         Parameters
         ----------
@@ -218,7 +219,7 @@ class Amount:
         Returns
         -------
         Fraction
-            The part.
+            The value of the parameter.
         """
         if name in self.kind.fields:
             return self.parts[self.kind.fields.index(name)]
@@ -241,15 +242,15 @@ def charge_amount(budget: Budget, events: Sequence[Event], limit: Budget) -> Amo
     budget : Pure, Approx or Zcdp
         The budget of the release.
     events : sequence of Event
-        The events of the release. They are used only if the budget cannot be converted to
-        the kind of the limit.
+        The accounting events of the release. They are used only if ``budget`` itself cannot
+        be converted to the kind of the limit.
     limit : Pure, Approx or Zcdp
-        The limit. Only its kind matters, and its delta if ``budget`` is zCDP.
+        The limit. Only its kind matters and, if ``budget`` is zCDP, its delta.
 
     Raises
     ------
     MixedBudgets
-        If the budget has no proved cost in the limit's kind.
+        If no theorem expresses the cost in the kind of budget of the limit.
     """
     match limit, budget:
         case (Pure(), Pure()) | (Approx(), Approx()) | (Zcdp(), Zcdp()):
@@ -271,22 +272,24 @@ def _from_events(
 ) -> Amount:
     if cost is not None:
         return Amount.of(cost)
-    wanted = type(limit).__name__
+    pure = isinstance(limit, Pure)
+    limited = "pure epsilon, without a delta" if pure else "rho (zCDP)"
+    again = "with a delta" if pure else "with epsilon and delta"
+    need = "PureEvent" if pure else "PureEvent, GaussianEvent or ZcdpEvent"
     names = sorted({type(event).__name__ for event in events})
-    came = "it came without events" if not events else f"its events are {', '.join(names)}"
-    need = "PureEvent" if isinstance(limit, Pure) else "PureEvent, GaussianEvent, ZcdpEvent"
-    if isinstance(limit, Zcdp) and has_batches(events):
-        came += "; under rho, random batches cost as much as all rows"
+    came = f"has events of type {', '.join(names)}" if events else "has no events"
+    if not pure and has_batches(events):
+        came += ", and under rho, random batches cost as much as all rows"
     raise MixedBudgets(
-        f"a charge of {budget!r} against a limit of kind {wanted} needs events that are "
-        f"all of kind {need}; {came}, and no theorem converts {type(budget).__name__} to "
-        f"{wanted}. Use a {wanted} budget for the charge, or a limit of kind Approx for "
-        "this dataset."
+        f"the limit of this dataset is in {limited}, so it cannot pay for {budget}. Before "
+        f"the first charge, the limit can be set again {again}; otherwise request a budget "
+        f"in {limited}. (A charge can be converted only if all of its accounting events "
+        f"are of type {need}; this charge {came}.)"
     )
 
 
 def amount_text(amount: Amount) -> str:
-    """Write an amount as JSON with exact fractions."""
+    """Return an amount as JSON text with exact fractions."""
     named = zip(amount.kind.fields, amount.parts, strict=True)
     parts = {name: fraction_text(part) for name, part in named}
     return _json({"kind": amount.kind.__name__, **parts})
@@ -303,13 +306,13 @@ def read_amount(text: str) -> Amount:
 
 
 def read_budget(text: str) -> Budget:
-    """Parse the output of `amount_text` for an amount that is a budget, without zeros."""
+    """Parse the output of `amount_text` as a budget; raise if it is not a valid one."""
     amount = read_amount(text)
     return amount.kind(*amount.parts)
 
 
 def events_text(events: Sequence[Event]) -> str:
-    """Write events as JSON with exact fractions."""
+    """Return events as JSON text with exact fractions."""
     return _json([_event_record(event) for event in events])
 
 
@@ -319,12 +322,12 @@ def read_events(text: str) -> tuple[Event, ...]:
 
 
 def fraction_text(value: Fraction) -> str:
-    """Write a fraction as p/q."""
+    """Return a fraction as the text p/q; raise if it is too long to store."""
     if value.denominator.bit_length() > MOST_BITS:
         raise InvalidParameter(
             "budget",
             "a number whose exact sum with earlier charges is short enough to store",
-            "a fraction of thousands of digits",
+            "a fraction with thousands of digits",
             "Write budgets as decimals such as 0.1.",
         )
     return f"{value.numerator}/{value.denominator}"
@@ -357,8 +360,9 @@ def cost(
 ) -> Amount | None:
     """Return the cost of a charge against a limit under a neighbour relation.
 
-    None means that the charge has no guarantee under that relation. A charge whose relation
-    is unknown costs as much as one for add-remove, the more expensive of the two.
+    ``proved_for`` is the relation of the charge and ``stated_for`` that of the limit. The
+    result is None if the charge has no guarantee under the relation of the limit. Under
+    replace-one, a charge of unknown relation costs as much as one proved under add-remove.
     """
     if stated_for is None or proved_for is stated_for:
         return charge_amount(budget, events, limit)
@@ -368,7 +372,7 @@ def cost(
 
 
 def _replaced(budget: Budget, events: Sequence[Event], limit: Budget) -> Amount:
-    """Return the cost of a charge for add-remove against a limit for replace-one."""
+    """Return the cost of a charge proved under add-remove against a replace-one limit."""
     match limit, budget:
         case Approx(), Approx(epsilon=epsilon):
             return Amount(Approx, (2 * epsilon, _replaced_delta(budget, events)))
@@ -380,7 +384,10 @@ def _replaced(budget: Budget, events: Sequence[Event], limit: Budget) -> Amount:
 
 
 def _replaced_delta(budget: Approx, events: Sequence[Event]) -> Fraction:
-    """Return delta at 2 epsilon: (1 + exp(epsilon)) delta, or less if events allow it."""
+    """Return the delta of replacing a record, at twice the epsilon of the budget.
+
+    In general it is (1 + exp(epsilon))·delta. Some events allow a smaller value.
+    """
     known = [Fraction(1)]
     if budget.epsilon <= LARGEST_EXPONENT:
         known.append(group_delta(budget.epsilon, budget.delta, 2))

@@ -1,4 +1,4 @@
-"""Entries of the ledger, balances of its datasets, and verification of the chain."""
+"""Entries of a ledger, balances of its datasets, and checks of digests."""
 
 import hashlib
 import json
@@ -29,9 +29,9 @@ FORMAT_1 = (
     *("number", "kind", "dataset", "at", "who", "what", "status", "private", "budget"),
     *("events", "counted", "spent", "charge", "release_hash"),
 )
-"""Columns that the digest covers in format 1, and for entries without a relation."""
+"""Columns in the digest of entries with neither neighbour relations nor content hash."""
 FORMAT_2 = (*FORMAT_1, "neighbours", "earlier")
-"""Columns that the digest covers in format 2, and for entries without a content hash."""
+"""Columns in the digest of other entries without a content hash."""
 COLUMNS = (*FORMAT_2, "content_hash", "digest")
 """All columns, in the order of the fields of `Entry`."""
 
@@ -47,11 +47,11 @@ class Entry:
     kind : {'limit', 'charge', 'release'}
         The action that the entry records.
     dataset : str
-        The dataset.
+        The name of the dataset.
     at : str
-        Date and time in UTC, in ISO format.
+        Date and time of the entry in UTC, in ISO format.
     who : str
-        The user.
+        The user who made the entry.
     what : str, default ''
         The purpose of a charge.
     status : Status or None, default None
@@ -61,22 +61,24 @@ class Entry:
     budget : Pure, Approx, Zcdp or None, default None
         The limit, or the budget of a charge.
     events : tuple of Event, default ()
-        The events of the release that a charge is for.
+        For a charge: the accounting events of the release.
     counted : Amount or None, default None
         The cost of a charge against the limit.
     spent : Amount or None, default None
-        The running total after a charge, or after a limit that recounts earlier charges.
+        The running total after a charge, or after a limit for which the costs of earlier
+        charges were computed again.
     charge : int or None, default None
         The number of the charge that a release belongs to.
     release_hash : str or None, default None
         The SHA-256 of a release.
     neighbours : Neighbours or None, default None
-        The neighbour relation. For a charge it is the one under which the guarantee was
-        proved, or None if not recorded. For a limit, None leaves it to the first charge.
+        For a charge: the neighbour relation under which its guarantee was proved, or None
+        if it is not recorded. For a limit: the relation under which charges are counted, or
+        None if the first charge determines it.
     earlier : Neighbours or None, default None
-        The relation that a limit assumes for earlier charges that record none.
+        For a limit: the relation to assume for earlier charges that did not record theirs.
     content_hash : str or None, default None
-        The SHA-256 of the content of a release that the ledger stores.
+        The SHA-256 of the content of a release, if the content was passed to the ledger.
     digest : str, default ''
         The SHA-256 over this entry and all entries before it.
 
@@ -131,12 +133,12 @@ def head(run: Run) -> tuple[int, str]:
 
 
 def all_rows(run: Run) -> list[Row]:
-    """Return all rows sorted by number, with the fields of `Entry`."""
+    """Return the database rows of all entries, sorted by number."""
     return run(f"SELECT {', '.join(COLUMNS)} FROM confide_entries ORDER BY number", ())  # noqa: S608 - no value in it
 
 
 def rows_of(run: Run, dataset: str) -> list[Row]:
-    """Return the rows of one dataset, sorted by number."""
+    """Return the database rows of the entries of one dataset, sorted by number."""
     listed = ", ".join(COLUMNS)
     return run(
         f"SELECT {listed} FROM confide_entries WHERE dataset = ? ORDER BY number",  # noqa: S608 - the value is bound
@@ -145,7 +147,7 @@ def rows_of(run: Run, dataset: str) -> list[Row]:
 
 
 def append(run: Run, entry: Entry) -> tuple[int, str]:
-    """Append an entry and return its number and its digest."""
+    """Append an entry to the ledger and return its number and its digest."""
     last, previous = head(run)
     row = (
         last + 1,
@@ -172,16 +174,16 @@ def append(run: Run, entry: Entry) -> tuple[int, str]:
 
 
 def insert(run: Run, row: Row) -> None:
-    """Insert a row with the fields of `Entry`."""
+    """Insert a database row with the values of all `COLUMNS`."""
     marks = ", ".join("?" * len(COLUMNS))
     run(f"INSERT INTO confide_entries ({', '.join(COLUMNS)}) VALUES ({marks})", row)  # noqa: S608 - values are bound
 
 
 def digest_of(previous: str, row: Row) -> str:
-    """Return the SHA-256 of the previous digest and the row as canonical JSON.
+    """Return the SHA-256 of the previous digest and a database row as canonical JSON.
 
-    The row has all fields except the digest. An empty content hash and empty relations are
-    left out, so the digests of ledgers of formats 1 and 2 remain valid.
+    ``row`` has all columns except the digest. Empty content hashes and neighbour relations
+    are left out, so the digests of ledgers in formats 1 and 2 remain valid.
     """
     if row[len(FORMAT_2) :] == (None,):
         row = row[: len(FORMAT_2)]
@@ -195,7 +197,7 @@ def digest_of(previous: str, row: Row) -> str:
 
 
 def read_entry(row: Row) -> Entry:
-    """Return the entry stored in a row."""
+    """Return the entry stored in a database row."""
     return readable(_parsed, row[0], row)
 
 
@@ -264,7 +266,7 @@ class Balance:
     """The limit in force and the running total, both under one neighbour relation.
 
     ``neighbours`` is the relation of the limit or, if the limit has none, that of the first
-    charge. It is None if there is no such charge yet, or if that charge does not record its
+    charge. It is None if there is no charge yet, or if the first charge does not record its
     relation. ``spent`` is None before the first charge.
     """
 
@@ -274,30 +276,31 @@ class Balance:
 
     @property
     def undecided(self) -> bool:
-        """Whether the first charge has yet to determine the relation."""
+        """Whether the first charge has yet to determine the neighbour relation."""
         return self.neighbours is None and self.spent is None
 
     def relation_after(self, proved_for: Neighbours | None) -> Neighbours | None:
-        """Return the relation of the total after a charge is added."""
+        """Return the neighbour relation of the running total after a charge is added."""
         return proved_for if self.undecided else self.neighbours
 
     def accepts(self, proved_for: Neighbours | None) -> bool:
-        """Return whether a charge has a guarantee under the relation of the total.
+        """Return whether a charge has a guarantee under the relation of the running total.
 
-        A charge that records its relation cannot be added to charges that do not.
+        A charge that records its relation cannot be added to charges that do not record
+        theirs.
         """
         relation = self.relation_after(proved_for)
         return relation is proved_for or relation is Neighbours.REPLACE_ONE
 
 
 def balance_of(run: Run, dataset: str) -> Balance:
-    """Return the balance of a dataset, found by a few look-ups in the index.
+    """Return the balance of a dataset, with few look-ups in the database index.
 
-    The total is the latest one that a charge or a recounting limit has written. Later
-    limits without a recount do not change it. To detect edited entries, the digest of every
-    entry that is read is checked. So are the digests of all entries after the latest total,
-    none of which may be missing, because a missing one may have been a charge on this
-    dataset. The digests of all later limits are checked too.
+    The running total is in the latest charge, or in a later limit for which the costs of
+    charges were computed again. To detect edited entries, three sets of digests are
+    checked: those of all entries that are read, of all entries after the one with the
+    running total, and of all limits of any dataset after the limit in force. No entry after
+    the running total may be missing, because it may have been a charge on this dataset.
     """
     limit = _one(run, dataset, "limit", LATEST)
     if limit is None:
@@ -326,7 +329,7 @@ def _one(run: Run, dataset: str, kind: str, which: str) -> Entry | None:
 
 
 def _check_later_entries(run: Run, entry: Entry) -> None:
-    """Check the digest of every entry after a verified one."""
+    """Check the digest of every entry after one whose digest is already verified."""
     columns, number, digest = ", ".join(COLUMNS), entry.number, entry.digest
     after = f"SELECT {columns} FROM confide_entries WHERE number > ? "  # noqa: S608 - the value is bound
     while rows := run(f"{after}ORDER BY number LIMIT {READ_TOGETHER}", (number,)):
@@ -337,7 +340,7 @@ def _check_later_entries(run: Run, entry: Entry) -> None:
 
 
 def _check_later_limits(run: Run, number: int) -> None:
-    """Check the digest of every limit, of any dataset, after an entry."""
+    """Check the digest of every limit, of any dataset, after a given entry number."""
     found = run(
         f"SELECT {', '.join(COLUMNS)} FROM confide_entries "  # noqa: S608 - the value is bound
         "WHERE number IN "
@@ -350,7 +353,7 @@ def _check_later_limits(run: Run, number: int) -> None:
 
 
 def check_none_removed(run: Run, first: int) -> None:
-    """Raise if entries after a given one are missing, and list them in the message."""
+    """Raise if there are gaps in the numbers of entries from ``first`` on."""
     span = "SELECT count(*), max(number) FROM confide_entries WHERE number >= ?"
     ((count, highest),) = run(span, (first,))
     last = highest if isinstance(highest, int) else first
@@ -378,7 +381,7 @@ def numbered_entry(run: Run, number: int) -> Entry:
 
 
 def checked_entry(run: Run, row: Row) -> Entry:
-    """Return the entry of a row after checking its digest against the previous one."""
+    """Return the entry in a database row after checking the digest."""
     number: int = row[0]
     before: str | None = BEGINNING
     if number != 1:
@@ -403,10 +406,10 @@ def recompute_total(
     neighbours: Neighbours | None,
     earlier: Neighbours | None,
 ) -> Amount | None:
-    """Return the total cost of all charges under a relation.
+    """Return the total cost of all charges under a neighbour relation.
 
     The result is None if a charge has no guarantee under the relation. ``earlier`` is the
-    relation of the charges that record none, if known.
+    relation to assume for charges that did not record theirs, or None if it is unknown.
     """
     total = Amount.nothing(type(limit))
     for entry, proved_for in _charges(history, earlier):
@@ -422,10 +425,11 @@ def recompute_total(
 def _charges(
     history: Sequence[Entry], earlier: Neighbours | None
 ) -> Iterator[tuple[Entry, Neighbours | None]]:
-    """Yield every charge with its relation, newest first.
+    """Yield every charge with its neighbour relation, newest first.
 
-    A charge that does not record its relation has the one that the latest limit after it
-    assumes for earlier charges.
+    A charge that did not record its relation is yielded with ``earlier``. If ``earlier`` is
+    None, limits after the charge are searched for the relation that they assume for earlier
+    charges, and the newest such assumption is used.
     """
     newest_first: Iterable[Entry] = reversed(history)
     for entry in newest_first:

@@ -25,12 +25,15 @@ _ANCHOR = re.compile(r"([0-9]{1,9}):([0-9a-f]{16,64})")
 
 
 def anchor_text(number: int, digest: str) -> str:
-    """Format an anchor, as in 12:3f5a...; half a digest suffices against forgery."""
+    """Return an anchor as text, as in 12:3f5a...
+
+    It has half of the digest, which suffices against forgery.
+    """
     return f"{number}:{digest[:32]}"
 
 
 def read_anchor(text: str) -> tuple[int, str]:
-    """Parse an anchor; the first 16 characters of the digest suffice."""
+    """Parse an anchor, which must have at least the first 16 characters of a digest."""
     found = _ANCHOR.fullmatch(text.strip()) if isinstance(text, str) else None
     if found is None:
         must = "an anchor as printed after a charge: a number, a colon and a digest"
@@ -57,11 +60,11 @@ def check_anchor(number: int, digest: str, entries: Sequence[Entry]) -> None:
 
 
 RELATIVE_TOLERANCE = Fraction(1, 10**6)
-"""Tolerance for rounding on another machine when the cost of charges is recomputed."""
+"""Relative tolerance for recomputed costs, as rounding may differ between machines."""
 
 
 class ChainVerifier:
-    """Verification of a ledger row by row, up to the first inconsistent entry."""
+    """Verification of a ledger entry by entry, up to the first inconsistent one."""
 
     def __init__(self) -> None:
         self.number, self.digest = 0, BEGINNING
@@ -70,7 +73,7 @@ class ChainVerifier:
         self._history: dict[str, list[Entry]] = {}
 
     def take(self, row: Row) -> None:
-        """Check the next row of the ledger."""
+        """Check the next entry, given as a database row; raise if it is inconsistent."""
         self.number += 1
         if row[0] != self.number:
             raise self._wrong("is missing")
@@ -94,13 +97,15 @@ class ChainVerifier:
             raise self._wrong("sets no limit")
         moved = entry.neighbours is not before.neighbours or entry.earlier is not None
         if (spent is not None and moved) != (entry.spent is not None):
-            raise self._wrong("does not recount earlier charges under its neighbours")
+            raise self._wrong(
+                "does not recount earlier charges under its neighbour relation"
+            )
         if entry.spent is not None:
             history = self._history[entry.dataset]
             least = recompute_total(history, limit, entry.neighbours, entry.earlier)
             if entry.neighbours is None or least is None:
                 raise self._wrong(
-                    "is for neighbours under which earlier charges have no guarantee"
+                    "has a neighbour relation under which earlier charges have no guarantee"
                 )
             if not least.scaled(1 - RELATIVE_TOLERANCE).within(entry.spent):
                 raise self._wrong("counts earlier charges as less than their cost")

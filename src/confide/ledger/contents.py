@@ -15,7 +15,7 @@ from confide.ledger.balance import COLUMNS, Entry, checked_entry
 from confide.ledger.storage import Run
 
 MOST_PACKED = 2**26
-"""Longest content that is stored. For longer content, only the hash is recorded."""
+"""Largest compressed length of content to store; above it only the hash is recorded."""
 
 
 def content_hash(content: str) -> str:
@@ -31,7 +31,7 @@ def keep_content(run: Run, charge: int, content: str) -> None:
 
 
 def release_entry(run: Run, charge: int) -> Entry:
-    """Return the entry of the release of a charge."""
+    """Return the entry that records the release of a charge."""
     columns = ", ".join(COLUMNS)
     rows = run(f"SELECT {columns} FROM confide_entries WHERE charge = ?", (charge,))  # noqa: S608 - the value is bound
     if not rows:

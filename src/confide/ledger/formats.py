@@ -40,4 +40,4 @@ POSTGRES_TRIGGERS = (
 )
 SQLITE = ((*TABLES, *SQLITE_TRIGGERS), RELATIONS, RELEASES)
 POSTGRES = ((*TABLES, *POSTGRES_TRIGGERS), RELATIONS, RELEASES)
-"""Element v migrates from format v to v + 1; format 0 is an empty database."""
+"""Migrations: element v converts format v to v + 1; format 0 is an empty database."""

@@ -1,7 +1,7 @@
-"""The ledger: a record of the privacy spent per dataset that enforces limits.
+"""The ledger, which records the privacy budget spent on each dataset and enforces limits.
 
 Entries are only ever appended. A charge is on disk before `Ledger.charge` returns, so no
-release can exist without its charge. A crash after the charge does not undo it.
+release can exist without its charge. A crash cannot undo a charge.
 """
 
 import warnings
@@ -58,22 +58,22 @@ from confide.privacy import Budget, Neighbours, Status, check_budget
 
 @dataclass(frozen=True, slots=True)
 class Ledger(LedgerView):
-    """A ledger of privacy budgets at an address: a SQLite file or a PostgreSQL database.
+    """Handle on a ledger of privacy budgets in a SQLite file or a PostgreSQL database.
 
-    Use `Ledger.open` to create one. Copying, cloning or pickling this handle never copies
-    the ledger: all copies spend from the same limits. A fit is charged to the dataset named
+    Use `Ledger.open` to create a handle. Copying, cloning or pickling it never copies the
+    ledger: all copies spend from the same limits. A fit is charged to the dataset named
     in its schema, or to the ``dataset`` of the handle if there is no schema.
 
     Parameters
     ----------
     place : str
-        The full address of the ledger.
+        The absolute path or the URL of the ledger.
     dataset : str, default ''
         The dataset to which fits without a schema are charged.
     note : str, default ''
-        The purpose of charges, such as the file to which a model will be written.
+        A note on the purpose of charges, such as the file to which a model will be written.
     receipts : list of Charge or None, default None
-        A list to which every charge of this handle is added.
+        A list to which the receipt of every charge through this handle is appended.
 
     Examples
     --------
@@ -99,7 +99,7 @@ class Ledger(LedgerView):
 
     @classmethod
     def open(cls, place: str | Path) -> "Ledger":
-        """Open the ledger at an address; it is created if it does not exist.
+        """Open the ledger at an address, or create it if it does not exist.
 
         Parameters
         ----------
@@ -131,7 +131,7 @@ class Ledger(LedgerView):
         return replace(self, dataset=checked_name(name))
 
     def with_note(self, note: str) -> "Ledger":
-        """Return a handle whose charges record their purpose.
+        """Return a handle that adds a note to the recorded purpose of its charges.
 
         Parameters
         ----------
@@ -146,10 +146,10 @@ class Ledger(LedgerView):
         return replace(self, note=one_line(note, "note"))
 
     def with_receipts(self, receipts: list[Charge]) -> "Ledger":
-        """Return a handle that adds every charge to a list.
+        """Return a handle that appends the receipt of every charge to a list.
 
-        A charge is on the list as soon as it is on disk, so the list is complete even after
-        an interrupt.
+        Interrupts are delayed until the receipt is on the list, so the list is complete
+        even after an interrupt.
 
         Parameters
         ----------
@@ -164,7 +164,7 @@ class Ledger(LedgerView):
         return replace(self, receipts=receipts)
 
     def noting(self, note: str) -> "Ledger":
-        """Call `with_note` under its old name; deprecated since 0.2.
+        """Return the result of `with_note`; this old name is deprecated since 0.2.
 
         Parameters
         ----------
@@ -202,14 +202,15 @@ class Ledger(LedgerView):
         limit : Pure, Approx or Zcdp
             The largest total cost of all releases.
         neighbours : {'add-remove', 'replace-one'} or None, default None
-            The neighbour relation of the limit. None keeps the relation in force; the first
-            charge determines it if no limit has set it. If the relation changes, the cost
-            of earlier charges is computed again. Under replace-one, where the number of
-            rows is public, a charge for add-remove counts as a removal and an addition.
-            Under add-remove, all earlier charges must be for add-remove.
+            The neighbour relation of the limit. None keeps the relation in force. If there
+            is none, the first charge determines it. If the relation changes, the costs of
+            earlier charges are computed again. Under replace-one, where the number of rows
+            is public, a charge proved under add-remove counts as a removal and an addition.
+            Under add-remove, all earlier charges must have been proved under add-remove.
         earlier : {'add-remove', 'replace-one'} or None, default None
-            The relation to assume for earlier charges that did not record theirs. Without
-            it, such charges cost as much as under the more expensive relation.
+            The relation to assume for earlier charges that did not record theirs. By
+            default, such charges cost as much under replace-one as charges proved under
+            add-remove, and have no guarantee under add-remove.
         who : str or None, default None
             The user to record; by default the login name.
 
@@ -230,7 +231,7 @@ class Ledger(LedgerView):
             spent, kept = before.spent, before.neighbours if wanted is None else wanted
             if spent is not None and spent.kind is not type(limit):
                 raise MixedBudgets(
-                    f"the limit of {name!r} must stay of kind {spent.kind.__name__}, "
+                    f"the limit of {name!r} must remain of type {spent.kind.__name__}, "
                     f"because {spent} is already spent; got {limit!r}."
                 )
             moved = kept is not before.neighbours or known is not None
@@ -255,7 +256,7 @@ class Ledger(LedgerView):
         status: Status = Status.PROVED,
         private: bool = True,
     ) -> Charge:
-        """Charge a dataset, or raise and spend nothing.
+        """Charge a dataset, or raise without spending anything.
 
         The charge is on disk before this method returns.
 
@@ -264,21 +265,22 @@ class Ledger(LedgerView):
         dataset : str
             The dataset's name; it must have a limit.
         budget : Pure, Approx or Zcdp
-            The cost of the release. If it is not of the same kind as the limit, it is
-            converted if a theorem allows this, with the help of ``events``.
+            The cost of the release. If its kind differs from that of the limit, it is
+            converted where a theorem allows this, if necessary with the help of ``events``.
         events : sequence of Event, default ()
-            The events of the release.
+            The accounting events of the release.
         neighbours : {'add-remove', 'replace-one'} or None, default None
-            The relation under which ``budget`` and ``events`` are proved. None is recorded
-            as unknown, and costs as much as add-remove if the limit is for replace-one.
+            The neighbour relation under which the guarantee was proved. None is recorded as
+            unknown; under a replace-one limit, the charge then costs as much as one that
+            was proved under add-remove.
         who : str or None, default None
             The user to record; by default the login name.
         what : str, default ''
             The purpose of the charge.
         status : Status, default Status.PROVED
-            How well the guarantee is established. REFUTED is always refused.
+            How well the guarantee is established. REFUTED is always rejected.
         private : bool, default True
-            False if the noise is seeded. The charge still counts.
+            False if the noise is seeded. The charge counts in either case.
 
         Returns
         -------
@@ -288,11 +290,11 @@ class Ledger(LedgerView):
         Raises
         ------
         BudgetExceeded
-            If the limit would be exceeded, or is not set.
+            If the charge would exceed the limit, or the dataset has no limit.
         MixedBudgets
             If the budget cannot be converted to the kind of the limit.
         MixedNeighbours
-            If the relation of the charge does not imply that of the limit.
+            If the neighbour relation of the charge does not imply that of the limit.
         PrivacyLeak
             If the status is REFUTED.
         """
@@ -331,7 +333,7 @@ class Ledger(LedgerView):
     def _price(
         self, run: Run, before: Balance, entry: Entry
     ) -> tuple[Amount, Amount, Amount]:
-        """Return the cost of a charge, the total with it, and the remainder."""
+        """Return the cost of a charge, the new running total, and the rest of the limit."""
         name, proved_for, limit = entry.dataset, entry.neighbours, before.limit
         if limit is None:
             raise BudgetExceeded(no_limit(self.place, name, known_datasets(run)))
@@ -354,10 +356,10 @@ class Ledger(LedgerView):
         *,
         neighbours: Neighbours | str | None = None,
     ) -> Amount:
-        """Return the remainder of the limit after a charge, or raise as `charge` would.
+        """Return the rest of the limit after a possible charge, or raise as `charge` would.
 
-        Nothing is spent or written. If the charge is later made with events that the
-        forecast lacks, it may cost less.
+        Nothing is spent or written. The actual charge may cost less if it is made with
+        events that are not given here.
 
         Parameters
         ----------
@@ -366,14 +368,14 @@ class Ledger(LedgerView):
         budget : Pure, Approx or Zcdp
             The cost of the release.
         events : sequence of Event, default ()
-            The events of the release.
+            The accounting events of the release.
         neighbours : {'add-remove', 'replace-one'} or None, default None
-            The relation under which ``budget`` and ``events`` are proved.
+            The neighbour relation under which the guarantee was proved.
 
         Returns
         -------
         Amount
-            The remainder of the limit.
+            The rest of the limit after the charge.
         """
         proved_for = relation(neighbours)
         entry = Entry(
@@ -400,7 +402,7 @@ class Ledger(LedgerView):
             The SHA-256 of the release.
         content : str, default ''
             The content of the release, such as the text of a model file. The ledger stores
-            it, and `content` returns it if the file is lost.
+            this text, so `content` can return it if the file is lost.
 
         Raises
         ------
@@ -482,10 +484,12 @@ def _now() -> str:
 
 
 def _recounted(run: Run, limit: Entry, neighbours: Neighbours | None) -> Amount:
-    """Return the total cost of all charges of a dataset under a new limit's relation."""
+    """Return the total cost of a dataset's charges under the relation of a new limit."""
     if limit.budget is None or neighbours is None:
         raise InvalidParameter(
-            "neighbours", "given with earlier: the relation that the limit is for", None
+            "neighbours",
+            "given if 'earlier' is given: it is the neighbour relation of the new limit",
+            None,
         )
     history = [read_entry(row) for row in rows_of(run, limit.dataset)]
     total = recompute_total(history, limit.budget, neighbours, limit.earlier)

@@ -1,4 +1,4 @@
-"""Checks of the arguments of ledger methods, and error messages."""
+"""Checks of the arguments of ledger methods, and texts of error messages."""
 
 import getpass
 import json
@@ -32,14 +32,16 @@ def checked_name(dataset: Any) -> str:
     """Return the name of a dataset, or raise if it is not valid."""
     name = one_line(dataset, "dataset")
     if not name or name != name.strip():
-        raise InvalidParameter("dataset", "a name without spaces around it", dataset)
+        raise InvalidParameter(
+            "dataset", "a name, not empty and without spaces at its ends", dataset
+        )
     return name
 
 
 def one_line(value: Any, name: str) -> str:
     """Return a string, or raise if it is not one line of at most 1000 characters."""
     if not isinstance(value, str) or not value.isprintable() or len(value) > 1000:
-        raise InvalidParameter(name, "one line of text", value)
+        raise InvalidParameter(name, "one line of text of at most 1,000 characters", value)
     return value
 
 
@@ -55,7 +57,7 @@ def current_user(who: Any) -> str:
 
 
 def checked_events(events: Any, neighbours: Neighbours | None) -> tuple[Event, ...]:
-    """Return the events of a charge, or raise if they do not suit its neighbours."""
+    """Return the events of a charge, or raise if its neighbour relation rules them out."""
     if not isinstance(events, Sequence):
         raise InvalidParameter("events", "a sequence of events", events)
     for event in events:
@@ -86,7 +88,7 @@ def checked_status(status: Any) -> Status:
 
 
 def no_limit(place: str, dataset: str, known: tuple[str, ...]) -> str:
-    """Return a message on how to set the limit that a dataset lacks."""
+    """Return the error message for a dataset without a limit, with the remedy."""
     listed = f" Known datasets: {', '.join(map(repr, known[:12]))}." if known else ""
     hint = did_you_mean(dataset, known)
     return (
@@ -99,7 +101,7 @@ def no_limit(place: str, dataset: str, known: tuple[str, ...]) -> str:
 
 
 def over_limit(dataset: str, counted: Amount, spent: Amount, cap: Amount) -> str:
-    """Return a message about the parts of the limit that do not suffice."""
+    """Return the error message for a charge that would exceed the limit."""
     left = cap - spent
     over = [name for name in cap.kind.fields if left.part(name) < counted.part(name)]
     excess, asked, rest, whole = (
@@ -116,11 +118,11 @@ def over_limit(dataset: str, counted: Amount, spent: Amount, cap: Amount) -> str
 def relation_mismatch(
     place: str, dataset: str, before: Balance, proved_for: Neighbours | None
 ) -> str:
-    """Return a message on why a charge cannot be added to the others, with a remedy."""
+    """Return the error message for a charge with an unsuitable neighbour relation."""
     if before.neighbours is None:
         return (
             f"earlier charges of {dataset!r} do not record their neighbour relation, "
-            f"so one for {proved_for} cannot be added to them. Nothing was spent. "
+            f"so a charge for {proved_for} cannot be added to them. Nothing was spent. "
             "Set the neighbour relation of the limit: "
             f"{_command(place, dataset, 'replace-one')} "
             "counts each earlier charge as a removal and an addition. If you know that all "
@@ -144,7 +146,7 @@ def relation_mismatch(
 
 
 def relation_unavailable(dataset: str, neighbours: Neighbours) -> str:
-    """Return a message on why a limit cannot be set for a neighbour relation."""
+    """Return the error message for a limit that earlier charges do not permit."""
     return (
         f"the limit of {dataset!r} cannot be for {neighbours} neighbours: an "
         "earlier charge was proved for replace-one, or does not record its neighbours, and "

@@ -2,9 +2,9 @@
 
 This module handles transactions and rows, and does not depend on budgets. Every commit is
 on disk before it returns. A process has one connection per ledger, which its threads use in
-turn; writers would have to take turns in any case. Connections are closed before a fork.
-Otherwise a child process would inherit an open SQLite file and rely on locks that only the
-parent holds.
+turn, because writers would have to take turns in any case. Connections are closed before a
+fork. Otherwise a child process would inherit an open SQLite file and rely on locks that
+only the parent holds.
 """
 
 import atexit
@@ -29,7 +29,7 @@ from confide.ledger.formats import POSTGRES, SQLITE, VERSION
 
 Row: TypeAlias = tuple[Any, ...]
 Run: TypeAlias = Callable[[str, Sequence[Any]], list[Row]]
-"""Function that runs one statement, with ``?`` for its values, and returns the rows."""
+"""Function that runs an SQL statement with placeholders ``?`` and returns the rows."""
 
 LOCK_TIMEOUT_S = 30.0
 """Seconds to wait for another process that is writing."""
@@ -52,14 +52,14 @@ class Store(ABC):
         self._connection: Any = None
 
     def create(self) -> None:
-        """Create the ledger in the current format, or convert an older one."""
+        """Create the ledger in the current format, or migrate one of an older format."""
         with self.lock, self._plain_errors():
             self.disconnect()
             self._connect(new=True)
 
     @contextmanager
     def writing(self) -> Iterator[Run]:
-        """Open a transaction that excludes other writers from its first read on."""
+        """Open a transaction that locks out other writers before its first read."""
         with self._transaction(self._begin_writing) as run:
             yield run
 
@@ -120,7 +120,7 @@ class Store(ABC):
             raise
 
     def _prepare(self, *, new: bool) -> None:
-        """Check the format and convert an older one, in a single transaction."""
+        """Check the format, and migrate from an older format in a single transaction."""
         version = self._version()
         if version == VERSION:
             return
@@ -159,7 +159,7 @@ class Store(ABC):
         return version
 
     def _patiently(self, attempt: Callable[[], Any]) -> Any:
-        """Retry until the call succeeds or `LOCK_TIMEOUT_S` has passed; log long waits."""
+        """Retry a call while the ledger is locked; raise after `LOCK_TIMEOUT_S`."""
         start, word = time.monotonic(), FIRST_WORD
         while True:
             try:
@@ -194,7 +194,7 @@ class Store(ABC):
 
     @abstractmethod
     def copy_to(self, path: Path) -> None:
-        """Write a copy of the current state of all tables."""
+        """Write a copy of the current state of the ledger to a new file."""
 
     @abstractmethod
     def _opened(self, *, new: bool) -> Any: ...
@@ -217,11 +217,11 @@ class Store(ABC):
 
 
 SQLITE_TIMEOUT_S = 0.02
-"""Timeout in seconds of SQLite itself, whose waits grow longer with every attempt."""
+"""SQLite's own timeout in seconds, short because its waits grow with every attempt."""
 
 
 class SqliteStore(Store):
-    """A SQLite file with a write-ahead log that is flushed at every commit.
+    """Storage in a SQLite file with a write-ahead log that is flushed at every commit.
 
     The file must be on a local disk: SQLite's locks are not reliable over a network.
     """
@@ -268,7 +268,7 @@ class SqliteStore(Store):
         return connection
 
     def copy_to(self, path: Path) -> None:
-        """Copy the ledger with SQLite's backup function, which includes the log."""
+        """Copy the ledger by SQLite's backup API, including the write-ahead log."""
         if path.exists() or not path.parent.is_dir():
             raise InvalidParameter("backup", "a new file in an existing folder", str(path))
         with self.reading(), suppress(FileExistsError):
@@ -291,14 +291,14 @@ class SqliteStore(Store):
         return found.st_dev, found.st_ino
 
     def _is_stale(self) -> bool:
-        """Return whether the open file was removed or replaced."""
+        """Return whether the file was removed or replaced since it was opened."""
         return self._identity != self._file_identity()
 
     def _run(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
         return list(self._connection.execute(statement, values))
 
     def _refuse_second_name(self) -> None:
-        """Raise if the file has a second name, which would have its own log and budget."""
+        """Raise if the file has a second name (hard link), which allows double spending."""
         try:
             names = Path(self.place).stat().st_nlink
         except OSError:
@@ -352,7 +352,7 @@ class SqliteStore(Store):
 
 
 class PostgresStore(Store):
-    """A PostgreSQL database, through psycopg 3."""
+    """Storage in a PostgreSQL database, through psycopg 3."""
 
     migrations = POSTGRES
     meta_exists = """SELECT 1 FROM pg_catalog.pg_class
@@ -380,7 +380,7 @@ class PostgresStore(Store):
         return connection
 
     def copy_to(self, path: Path) -> None:
-        """Raise, because databases are copied with the tools of the server."""
+        """Raise an error, because databases are copied with the tools of the server."""
         raise InvalidParameter(
             "backup",
             "of a ledger that is stored in a file",
@@ -440,7 +440,7 @@ _stores_lock = threading.RLock()
 
 
 def store_at(place: str) -> Store:
-    """Return the store of this process for an address."""
+    """Return the `Store` for an address; a process has only one per address."""
     with _stores_lock:
         if place not in _stores:
             remote = place.startswith("postgresql://")

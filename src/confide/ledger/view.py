@@ -44,7 +44,7 @@ class LedgerView:
         store_at(self.place).disconnect()
 
     def content(self, charge: int) -> str:
-        """Return the content of the release of a charge, as recorded.
+        """Return the stored content of the release of a charge.
 
         Parameters
         ----------
@@ -87,7 +87,7 @@ class LedgerView:
             return numbered_entry(run, _number(number))
 
     def release(self, charge: int) -> Entry:
-        """Return the entry of the release of a charge.
+        """Return the entry that records the release of a charge.
 
         Parameters
         ----------
@@ -103,7 +103,7 @@ class LedgerView:
             return release_entry(run, _number(charge))
 
     def account(self, dataset: str) -> Account:
-        """Return the limit, the spending and the remainder of a dataset.
+        """Return the limit of a dataset, the amount spent, and the remainder.
 
         Parameters
         ----------
@@ -113,7 +113,7 @@ class LedgerView:
         Returns
         -------
         Account
-            The account.
+            The state of the budget of the dataset.
 
         Raises
         ------
@@ -170,8 +170,8 @@ class LedgerView:
     def digest(self) -> str:
         """Return the digest of the last entry, which covers all entries.
 
-        If the digest is written down elsewhere, even the loss of the last entries can be
-        detected: it must still be among the digests of `entries`.
+        If this digest is written down elsewhere, even the loss of the last entries can be
+        detected later, because the digest must still be among those of `entries`.
 
         Returns
         -------
@@ -195,7 +195,7 @@ class LedgerView:
             return anchor_text(*head(run))
 
     def since(self, anchor: str) -> tuple[Entry, ...]:
-        """Verify the whole ledger, and return the entries that came after an anchor.
+        """Verify the whole ledger, and return the entries after that of an anchor.
 
         Parameters
         ----------
@@ -223,8 +223,8 @@ class LedgerView:
     def backup(self, path: str | Path) -> str:
         """Write a complete copy of a ledger that is stored in a file.
 
-        The file by itself may lack entries that are still in SQLite's log; this copy is
-        complete. Never charge a copy: the ledger would have no record of that charge.
+        Unlike the file alone, the copy includes entries that are still in SQLite's
+        write-ahead log. Never charge a copy: the ledger would have no record of the charge.
 
         Parameters
         ----------
@@ -244,10 +244,10 @@ class LedgerView:
         return anchor
 
     def verify(self) -> int:
-        """Recompute every digest and running total.
+        """Verify the ledger by recomputing every digest and running total.
 
         This cannot detect that the last entries were removed, or that the whole ledger was
-        rewritten. To detect that, write down `digest` from time to time.
+        rewritten. To detect such changes, write down `digest` from time to time.
 
         Returns
         -------

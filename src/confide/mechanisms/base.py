@@ -50,7 +50,7 @@ from confide.solvers import TableShape
 
 UnitNoise: TypeAlias = SphericalLaplace | Gaussian
 NoiseChoice: TypeAlias = Literal["shorter", "composable", "gaussian"]
-""
+"""Noise distribution under (epsilon, delta), explained in `ObjectivePerturbation`."""
 WHOLE = Fraction(1)
 
 
@@ -63,12 +63,14 @@ def check_noise_choice(noise: object) -> None:
 def shorter_unit_noise(
     budget: Budget, copies: int, dimension: int, *, composable: bool = False
 ) -> tuple[UnitNoise, Event]:
-    """Return the unit noise with the least root mean square, and the cost of all copies.
+    """Return the noise of least root mean square for sensitivity 1, and its privacy event.
 
-    An epsilon-DP release also satisfies (epsilon, delta)-DP. With few coordinates spherical
-    Laplace noise for epsilon is smaller than Gaussian noise for (epsilon, delta). For a
-    single copy the spherical noise can be smaller still, because delta covers the few
-    directions in which the privacy loss exceeds epsilon.
+    The event covers all ``copies``. Under (epsilon, delta) there are three candidates. The
+    first is Gaussian noise. The second is spherical Laplace noise for epsilon alone, which
+    is smaller if there are few coordinates. The third, for a single copy, is spherical
+    Laplace noise of smaller scale, where delta covers the directions in which the privacy
+    loss exceeds epsilon. ``composable`` excludes the third, which composes poorly with
+    other releases.
     """
     found = [unit_noise(budget, copies)]
     if not isinstance(budget, Approx):
@@ -85,10 +87,10 @@ def shorter_unit_noise(
 def unit_noise(
     budget: Budget, copies: int = 1, share: Fraction = WHOLE
 ) -> tuple[UnitNoise, Event]:
-    """Return unit noise for a share of a budget, and the joint cost of all copies.
+    """Return noise for a statistic of sensitivity 1, and the privacy event of all copies.
 
-    Unit noise is for a statistic of sensitivity 1. A share of (epsilon, delta) is a share
-    of the squared Gaussian shift.
+    Only a ``share`` of the budget is used. For (epsilon, delta) and zCDP, it is a share of
+    μ², where μ is the parameter of Gaussian DP that the budget allows.
     """
     if isinstance(budget, Pure):
         part = budget.share(share).epsilon
@@ -100,7 +102,7 @@ def unit_noise(
 
 
 def gaussian_shift_of(budget: Approx | Zcdp) -> float:
-    """Return the largest shift of a standard normal that a budget allows, rounded down."""
+    """Return the largest parameter μ of Gaussian DP that a budget allows, rounded down."""
     match budget:
         case Approx(epsilon=epsilon, delta=delta):
             return gaussian_mu(epsilon, delta)
@@ -111,7 +113,7 @@ def gaussian_shift_of(budget: Approx | Zcdp) -> float:
 
 
 def scaled(noise: UnitNoise, reach: float) -> UnitNoise:
-    """Scale unit noise to a statistic of sensitivity ``reach``."""
+    """Scale noise for sensitivity 1 to a statistic of sensitivity ``reach``."""
     return replace(noise, scale=round_up(noise.scale * reach))
 
 
@@ -124,18 +126,19 @@ class Calibration:
     mechanism : Mechanism
         The calibrated mechanism.
     objective : Objective
-        Objective with its ridge.
+        Objective, including its ridge.
     budget : Pure, Approx or Zcdp
         Privacy budget of the release.
     neighbours : Neighbours
-        Neighbour relation that is protected.
+        Neighbour relation for which the guarantee holds.
     theorem : str
         Page and anchor of the theorem, under docs/proofs.
     noise : Noise
-        Noise on the objective or the output.
+        Main noise, such as noise on the linear term of the objective or on the
+        coefficients.
     solver_noise : Noise or None
-        Second, small noise that covers the solver's ``tolerance``; None if one noise
-        covers both.
+        Second, small noise that covers the solver's ``tolerance``. None if the main noise
+        covers it or no tolerance is needed.
     tolerance : float
         Largest permitted distance of the solver's result from the exact minimiser.
     events : tuple of Event
@@ -181,7 +184,7 @@ class Calibration:
 
     @property
     def guarantee(self) -> Guarantee:
-        """Guarantee of the release, without a budget if the theorem was refuted."""
+        """Guarantee of the release, without a budget if the theorem has been refuted."""
         budget = None if self.status is Status.REFUTED else self.budget
         found = Guarantee(
             budget, self.neighbours, self.status, self.theorem, reason=self.reason
@@ -200,34 +203,35 @@ class Calibration:
         return False
 
     def release(self, tasks: Iterable[Rows], entropy: Entropy) -> Release:
-        """Fit every copy, add the noise, and release the results together.
+        """Fit every objective, add the noise, and release the results together.
 
         Parameters
         ----------
         tasks : iterable of Rows
-            Private rows of every copy, with the target of that copy.
+            Private rows with the targets of each objective, one item per objective.
         entropy : Entropy
             Source of random bits.
 
         Returns
         -------
         Release
-            Private coefficients with their guarantee.
+            Differentially private coefficients with their guarantee.
         """
         return self.mechanism.release(self, tasks, entropy)
 
     def records(self, added_to: str) -> tuple[NoiseRecord, ...]:
-        """Describe the noises for the release.
+        """Return descriptions of the noise distributions, which the release stores.
 
         Parameters
         ----------
         added_to : str
-            Quantity to which the first noise is added.
+            Quantity to which the main noise is added.
 
         Returns
         -------
         tuple of NoiseRecord
-            One or two records.
+            The main noise and, if there is one, the noise that covers the solver's
+            tolerance.
         """
         first = NoiseRecord(self.noise.kind, self.noise.scale, added_to)
         if self.solver_noise is None:
@@ -239,13 +243,13 @@ class Calibration:
 
     @property
     def largest_ridge(self) -> float:
-        """Largest ridge weight of any coefficient."""
+        """Largest ridge weight among the coefficients."""
         return float(self.objective.ridge.max())
 
     def check_rows(self, rows: Rows) -> None:
-        """Reject unsuitable tables by their public shape, before any budget is spent.
+        """Reject tables of unsuitable shape, before any budget is spent.
 
-        If the number of rows is private, the largest possible number is assumed.
+        If the number of rows is private, the largest permitted number is assumed.
 
         Parameters
         ----------
@@ -275,7 +279,7 @@ class Calibration:
 
 
 def checked_copies(tasks: Iterable[Rows], copies: int) -> Iterator[Rows]:
-    """Yield the tasks; raise an error if their number is not the calibrated one."""
+    """Yield the tables in ``tasks``; raise an error if there are not ``copies`` of them."""
     count = 0
     for task in tasks:
         count += 1
@@ -283,13 +287,14 @@ def checked_copies(tasks: Iterable[Rows], copies: int) -> Iterator[Rows]:
             break
         yield task
     if count != copies:
-        raise InvalidParameter("tasks", f"{copies}, as calibrated", "another number")
+        must = f"{copies}, the number for which the noise was calibrated"
+        raise InvalidParameter("number of tasks", must, "another number")
 
 
 def make_release(
     calibration: Calibration, values: Sequence[Array], entropy: Entropy, added_to: str
 ) -> Release:
-    """Build the release from the noisy coefficients of every copy."""
+    """Build the release from the noisy coefficients, one vector per objective."""
     guarantee, objective = calibration.guarantee, calibration.objective
     return Release(
         values[0] if calibration.copies == 1 else np.stack(values),
@@ -302,7 +307,8 @@ def make_release(
 
 
 COEFFICIENT_REACH = 2.0**20
-"""Range of the coefficient lattice; smaller if its step would exceed the noise scale."""
+"""Largest absolute value on the lattice of released coefficients. The lattice ends earlier
+if its step would otherwise exceed the noise scale."""
 
 
 def publish(
@@ -310,9 +316,10 @@ def publish(
 ) -> Array:
     """Return the sum of a private vector and noise, rounded to a public lattice.
 
-    The noise is real-valued and the rounding exact, so this is post-processing of the
-    release in the theorem: docs/proofs/exact-noise.md#rounding. ``reach`` is a public
-    bound on the entries of the vector. Sums outside the lattice are clipped to its ends.
+    The noise is real-valued and the rounding is exact. The result is therefore
+    post-processing of the unrounded release that the theorem covers:
+    docs/proofs/exact-noise.md#rounding. ``reach`` is a public bound on the entries of the
+    vector. Sums beyond the ends of the lattice are clipped.
     """
     grid = grid_for(noise.scale, reach)
     return round_sum(centre, noise.sample(centre.size, entropy), grid)
@@ -320,7 +327,7 @@ def publish(
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Summand:
-    """A private vector, a public bound on its entries, and the factor of its noise."""
+    """A private vector, a public bound on its entries, and a factor for its noise."""
 
     centre: Array
     reach: float
@@ -330,9 +337,9 @@ class Summand:
 def publish_together(
     pieces: Sequence[Summand], noise: Noise, entropy: Entropy
 ) -> list[Array]:
-    """Add one noise vector to several private vectors, each rounded to its own lattice.
+    """Add noise to several private vectors, and round each sum to its own lattice.
 
-    The noise is drawn once, for the concatenated vectors. Each sum is rounded as in
+    A single noise vector is drawn for the concatenated vectors. Each sum is rounded as in
     `publish`.
     """
     ends = list(accumulate(piece.centre.size for piece in pieces))
@@ -359,10 +366,11 @@ def check_length(rows: Rows) -> None:
 
 
 def check_weights(objective: Objective, rows: Rows) -> None:
-    """Reject weighted rows for an unweighted objective, and the reverse."""
+    """Reject weighted rows for an unweighted objective, and unweighted rows otherwise."""
     if rows.weighted != objective.weighted:
-        must = "with weights" if objective.weighted else "without weights"
-        raise InvalidParameter("rows", must, "others")
+        with_or_without = ("without weights", "with weights")
+        must = f"{with_or_without[objective.weighted]}, as the objective declares"
+        raise InvalidParameter("rows", must, f"rows {with_or_without[rows.weighted]}")
 
 
 def check_whole(name: str, value: object, hint: str = "") -> None:
@@ -372,7 +380,7 @@ def check_whole(name: str, value: object, hint: str = "") -> None:
 
 
 class Mechanism(Protocol):
-    """Protocol of a mechanism: an immutable configuration whose fields are all public.
+    """Protocol for a privacy mechanism: an immutable set of settings, all of them public.
 
     Examples
     --------
@@ -406,7 +414,7 @@ class Mechanism(Protocol):
         budget : Pure, Approx or Zcdp
             Privacy budget of the release. A larger one means less noise.
         neighbours : Neighbours
-            Neighbour relation to protect.
+            Neighbour relation for which the guarantee is to hold.
         copies : int, default=1
             Number of objectives, such as one per class, that share the rows and the
             budget.
@@ -421,50 +429,50 @@ class Mechanism(Protocol):
         UnmetNeeds
             The theorem does not cover this objective.
         InvalidParameter
-            There is no noise for this budget, neighbour relation or ridge.
+            No noise distribution is available for this budget, neighbour relation or ridge.
         """
         ...
 
     def release(self, calibration: Any, tasks: Iterable[Rows], entropy: Entropy) -> Release:
-        """Release coefficients of the rows under a calibration of this mechanism.
+        """Fit the rows and release differentially private coefficients.
 
         Parameters
         ----------
         calibration : Calibration
             Result of `calibrate`.
         tasks : iterable of Rows
-            Private rows of every copy, with the target of that copy.
+            Private rows with the targets of each objective, one item per objective.
         entropy : Entropy
             Source of random bits.
 
         Returns
         -------
         Release
-            Private coefficients with their guarantee.
+            Differentially private coefficients with their guarantee.
         """
         ...
 
 
 @runtime_checkable
 class IntervalMechanism(Mechanism, Protocol):
-    """A mechanism whose estimates are approximately normal, as intervals require."""
+    """Protocol for a mechanism whose estimates, apart from noise, are nearly normal."""
 
     def as_published(self) -> "IntervalMechanism":
-        """Return the mechanism with the analysis of Wang, Kifer and Lee (2018)."""
+        """Return the mechanism as Wang, Kifer and Lee (2018) analyse it."""
         ...
 
     def with_noise(self, noise: NoiseChoice) -> "IntervalMechanism":
-        """Return the mechanism with another choice of noise under (epsilon, delta)."""
+        """Return the mechanism with another choice of noise for (epsilon, delta)."""
         ...
 
     def profile(self, calibration: Any) -> Callable[[float], float] | None:
-        """Return a function that bounds delta at any epsilon for one copy, or None."""
+        """Return a function from epsilon to an upper bound on delta, or None if unknown."""
         ...
 
 
 @runtime_checkable
 class EntryMechanism(Mechanism, Protocol):
-    """A mechanism that bounds the entries of rows instead of their lengths."""
+    """Protocol for a mechanism that bounds the entries of rows instead of their norms."""
 
     @property
     def row_bounds(self) -> RowBounds:

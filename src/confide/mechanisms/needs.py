@@ -1,4 +1,4 @@
-"""Needs: hypotheses of a theorem about an objective, each with a remedy."""
+"""Needs: hypotheses of theorems about the objective, each with a remedy if it fails."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ class Need:
     name : str
         Name of the hypothesis.
     holds : callable
-        Function of an objective that returns whether the hypothesis holds.
+        Function that returns whether the hypothesis holds for an objective.
     remedy : str
         Advice if the hypothesis does not hold.
 
@@ -111,9 +111,9 @@ SEVERAL_SCORES = Need(
 
 
 SEVERAL_RESPONSES = Need(
-    "one target for every record, or several",
+    "a declared number of targets per record",
     lambda objective: objective.responses >= 1,
-    "declare the number of targets per record",
+    "declare it",
 )
 
 
@@ -146,9 +146,9 @@ NO_OFFSET = Need(
 
 
 OFFSETS = Need(
-    "margins without an offset, or with a bounded one",
+    "margins without an offset, or one target for every record",
     lambda objective: not objective.offset_bound or objective.responses == 1,
-    "use one score for every record",
+    "leave out the offset",
 )
 
 
@@ -167,10 +167,11 @@ PLAIN_HINGE = Need(
 
 
 def check_needs(mechanism: str, needs: tuple[Need, ...], objective: Objective) -> None:
-    """Raise one error that lists every unmet need with its remedy.
+    """Raise one error that lists all unmet needs, with a remedy for each.
 
-    Unless its needs include the opposite, a mechanism requires one target and one score
-    per record, records of equal weight, and margins without an offset.
+    Some needs apply to every mechanism by default: one target and one score per record,
+    records of equal weight, no case weights, and no offset. A mechanism lifts such a
+    default by including the more permissive need, for example `OFFSETS`.
     """
     every = needs if WEIGHTED_RECORDS in needs else (*needs, EQUAL_RECORDS)
     every = every if CASE_WEIGHTS in needs else (*every, PLAIN_RECORDS)

@@ -54,7 +54,8 @@ class OutputPerturbation:
     Guarantee    pure, (epsilon, delta) or zCDP; add-remove or replace-one.
     Public       loss, penalty, constraint, bounds, ridge, budget, tolerance.
     Private      rows and targets, and under add-remove the number of rows.
-    Sensitivity  L/Λ under add-remove, 2L/Λ under replace-one, plus 2·tolerance.
+    Sensitivity  L/Λ under add-remove, 2L/Λ under replace-one, plus 2·tolerance, where L
+                 bounds the norm of the gradient of one record and Λ is the ridge.
     Proof        docs/proofs/output-perturbation.md
 
     The hinge loss is smoothed within 0.001 of its kink. This does not increase the
@@ -63,12 +64,12 @@ class OutputPerturbation:
     Parameters
     ----------
     tolerance : float, optional
-        Largest distance of the solver's result from the exact minimiser. It is divided by
-        the ridge if that is below 1. By default 1e-9, or the smallest distance that can be
-        certified if that is larger.
+        Largest permitted distance of the solver's result from the exact minimiser. It is
+        divided by the ridge if the ridge is below 1. By default 1e-9, or the smallest
+        distance that can be certified if that is larger.
     noise_length : float, optional
-        Expected length of the noise that an automatic ridge should achieve. A smaller value
-        means a larger ridge. By default a quarter of a typical length of the coefficients,
+        Expected norm of the noise that an automatic ridge should achieve. A smaller value
+        means a larger ridge. By default a quarter of the typical norm of the coefficients,
         at most 5.
     noise : {"shorter", "composable", "gaussian"}, default="shorter"
         Choice of noise under (epsilon, delta), as for `ObjectivePerturbation`.
@@ -82,7 +83,7 @@ class OutputPerturbation:
     >>> round(OutputPerturbation().sensitivity(objective, Neighbours.ADD_REMOVE), 3)
     0.1
 
-    One record of length 1 moves the minimiser by at most a tenth, its length divided by the
+    One record of norm 1 moves the minimiser by at most a tenth, its norm divided by the
     ridge.
     """
 
@@ -114,19 +115,20 @@ class OutputPerturbation:
         check_noise_choice(self.noise)
 
     def sensitivity(self, objective: Objective, neighbours: Neighbours) -> float:
-        """Return the largest change of the certified minimiser between neighbours.
+        """Return the largest distance between computed minimisers of neighbouring tables.
 
         Parameters
         ----------
         objective : Objective
             Objective with a ridge.
         neighbours : Neighbours
-            Neighbour relation to protect.
+            Neighbour relation for which the guarantee is to hold.
 
         Returns
         -------
         float
-            Largest distance, including twice the solver's tolerance.
+            Largest distance between the exact minimisers, plus twice the solver's
+            tolerance.
         """
         smooth = _rounded_off(objective)
         exact = neighbours.shifts * smooth.lipschitz / smooth.strong_convexity
@@ -149,7 +151,7 @@ class OutputPerturbation:
         budget : Pure, Approx or Zcdp
             Privacy budget of the release. A larger one means less noise.
         neighbours : Neighbours
-            Neighbour relation to protect.
+            Neighbour relation for which the guarantee is to hold.
         copies : int, default=1
             Number of objectives, such as one per class, that share the rows and the
             budget.
@@ -164,7 +166,7 @@ class OutputPerturbation:
         UnmetNeeds
             The theorem does not cover this objective.
         InvalidParameter
-            There is no noise for this budget, neighbour relation or ridge.
+            No noise distribution is available for this budget, neighbour relation or ridge.
         """
         check_needs(type(self).__name__, self.needs, objective)
         objective = _rounded_off(objective)
@@ -196,38 +198,38 @@ class OutputPerturbation:
     def release(
         self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Minimise the objective of every copy, then add noise.
+        """Minimise every objective, and add noise to the minimisers.
 
         Parameters
         ----------
         calibration : Calibration
             Result of `calibrate`.
         tasks : iterable of Rows
-            Private rows of every copy, with the target of that copy.
+            Private rows with the targets of each objective, one item per objective.
         entropy : Entropy
             Source of random bits.
 
         Returns
         -------
         Release
-            Private coefficients with their guarantee.
+            Differentially private coefficients with their guarantee.
         """
         paid = checked_copies(tasks, calibration.copies)
         values = [_one(calibration, rows, entropy) for rows in paid]
         return make_release(calibration, values, entropy, "coefficients")
 
     def as_published(self) -> "OutputPerturbation":
-        """Return the mechanism with the analysis of Wang, Kifer and Lee (2018).
+        """Return the mechanism as Wang, Kifer and Lee (2018) analyse it.
 
         Returns
         -------
         OutputPerturbation
-            The same mechanism.
+            This mechanism, unchanged.
         """
         return self
 
     def with_noise(self, noise: NoiseChoice) -> "OutputPerturbation":
-        """Return the mechanism with another choice of noise under (epsilon, delta).
+        """Return the mechanism with another choice of noise for (epsilon, delta).
 
         Parameters
         ----------
@@ -242,7 +244,7 @@ class OutputPerturbation:
         return replace(self, noise=noise)
 
     def profile(self, calibration: Calibration) -> Callable[[float], float] | None:
-        """Return None, because this mechanism provides no bound on delta.
+        """Return None, because this mechanism provides no function that bounds delta.
 
         Parameters
         ----------
@@ -284,7 +286,7 @@ HINGE_WIDTH = 0.001
 
 
 def _rounded_off(objective: Objective) -> Objective:
-    """Replace the hinge by a smooth version with a narrow parabola at the kink."""
+    """Replace the hinge loss by a smooth version with a narrow parabola at the kink."""
     if not is_hinge(objective.loss):
         return objective
     return replace(objective, loss=HuberizedHinge(HINGE_WIDTH))

@@ -23,7 +23,7 @@ POSTPROCESSING_SEED = 20180601
 
 @dataclass(frozen=True, slots=True)
 class NoiseRecord:
-    """Public description of one noise in a release.
+    """Public description of one noise distribution in a release.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class NoiseRecord:
     scale : float
         Scale of the distribution: standard deviation, or 1/rate.
     added_to : str
-        Quantity to which it was added.
+        Quantity to which the noise was added.
 
     Examples
     --------
@@ -53,14 +53,16 @@ class NoiseRecord:
 
 
 KEEPS_STATUS = ("linear term", "linear term of every x-step", "scores of corners")
-"""Values of ``added_to`` of the first noise for which all parts are known to be PROVED."""
+"""Values of ``added_to`` in the first noise record from which it follows that all parts of
+a release are PROVED."""
 
 
 def lowered(guarantee: Guarantee, noise: Sequence[NoiseRecord]) -> Guarantee:
-    """Lower the status of a stored guarantee if its parts may not be PROVED today.
+    """Lower the status of a stored guarantee if its parts may no longer be PROVED.
 
-    This applies to theorems that combine the guarantees of several parts. The parts can
-    only be inferred from the noise. In doubt the status is lowered to CLAIMED.
+    This applies to theorems that combine the guarantees of several parts. Which parts were
+    combined can only be inferred from the noise records. In doubt the status is lowered to
+    CLAIMED.
     """
     kept = bool(noise) and noise[0].added_to in KEEPS_STATUS
     if guarantee.theorem in COMPOSED and not kept:
@@ -72,9 +74,10 @@ def lowered(guarantee: Guarantee, noise: Sequence[NoiseRecord]) -> Guarantee:
 class Uncertainty:
     """Distribution of the error of θ̃: normal sampling error plus the privacy noise.
 
-    A linear function ⟨ℓ, θ̃⟩ has sampling variance ℓᵀ·sampling·ℓ, or 0 if noise made this
-    estimate negative. Its privacy part is √(ℓᵀ·privacy·ℓ) times a normal variable, or
-    times a coordinate of spherical Laplace noise in ``dimension`` dimensions.
+    The sampling variance of a linear function ⟨ℓ, θ̃⟩ is ℓᵀ·sampling·ℓ, or 0 if noise has
+    made this estimate negative. Its error from the privacy noise is √(ℓᵀ·privacy·ℓ) times a
+    standard normal variable, or times one coordinate of spherical Laplace noise in
+    ``dimension`` dimensions.
     """
 
     sampling: Array
@@ -84,13 +87,13 @@ class Uncertainty:
 
     @property
     def mixture(self) -> tuple[Array, Array]:
-        """Variances and their probabilities: the noise as a scale mixture of normals."""
+        """The noise as a scale mixture of normals: variances and their probabilities."""
         noise: RoundNoise = NOISES.find(self.kind)(1.0)
         return noise.variance_mixture(self.dimension)
 
     @property
     def is_normal(self) -> bool:
-        """Whether the whole error is normal."""
+        """Whether the total error is normally distributed."""
         return len(self.mixture[0]) == 1
 
     def mapped(self, matrix: Array) -> "Uncertainty":
@@ -113,29 +116,30 @@ class Uncertainty:
         return float(ndtri((1 + level) / 2)) * np.sqrt(self.variances(directions)[0])
 
     def variances(self, directions: Array) -> tuple[Array, Array]:
-        """Return the squared scales of both parts for every row of ``directions``."""
+        """Return sampling variance and squared noise scale for each of ``directions``."""
         sampling = np.einsum("ij,jk,ik->i", directions, self.sampling, directions)
         privacy = np.einsum("ij,jk,ik->i", directions, self.privacy, directions)
         return np.maximum(sampling, 0.0), privacy
 
 
 LARGEST_LEAN = 0.06
-"""Largest share of a squared direction that may lie in weak directions."""
+"""Largest share of the squared norm of a linear function that may lie in weak directions.
+Beyond this, the function is not identified."""
 LARGEST_PULL = 0.25
-"""Largest root mean square effect of the ridge on margins that can be corrected."""
+"""Largest effect of the ridge that can be corrected, as a root mean square over margins."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlainLaw:
     """Estimate of the plain coefficients (without a penalty) and its error distribution.
 
-    The estimate is θ̃ + ``shift``, with the distribution ``error`` of its error. It is not
-    identified along the columns of ``weak``, where noise hides the curvature, nor along
-    those of ``absent``, which are orthogonal to every row. ``pull`` is the effect of the
-    penalty on margins: the root of its weighted mean square. ``alone`` is the covariance
-    from sampling alone, with the noise of the scatter smoothed away. ``dispersion`` is the
-    mean squared residual in units of the variance that the model assumes. Both are None in
-    older files. ``dispersion`` is also None with case weights.
+    The estimate is θ̃ + ``shift``, and ``error`` is the distribution of its error. Linear
+    functions are not identified along the columns of ``weak``, where noise hides the
+    curvature, and along those of ``absent``, which are orthogonal to every row. ``pull`` is
+    the root mean square effect of the penalty on margins, weighted by curvature. ``alone``
+    is the covariance from sampling alone, computed from a smoothed scatter. ``dispersion``
+    is the mean squared residual in units of the variance that the model assumes. The last
+    two are None in older files, and ``dispersion`` is also None if there are case weights.
     """
 
     shift: Array
@@ -147,14 +151,18 @@ class PlainLaw:
     dispersion: float | None = None
 
     def identified(self, directions: Array) -> AnyArray:
-        """Return which rows of ``directions`` define identified linear functions."""
+        """Return whether each row of ``directions`` is an identified linear function."""
         whole = np.sum(directions**2, axis=1)
         lean = np.sum((directions @ self.weak) ** 2, axis=1)
         known = (lean <= LARGEST_LEAN * whole) & ~self.leans_on_absent(directions)
         return np.asarray(known & (self.pull <= LARGEST_PULL))
 
     def leans_on_absent(self, directions: Array) -> AnyArray:
-        """Return which ``directions`` have a component orthogonal to all possible rows."""
+        """Return whether each row of ``directions`` overlaps with ``absent`` directions.
+
+        No table contains information about such a linear function, because all possible
+        rows are orthogonal to the absent directions.
+        """
         beyond = np.sum((directions @ self.absent) ** 2, axis=1)
         return np.asarray(beyond > 1e-9 * np.sum(directions**2, axis=1))
 
@@ -175,7 +183,10 @@ class PlainLaw:
         return float(ndtri((1 + level) / 2)) * np.sqrt(np.maximum(square, 0.0))
 
     def mapped(self, matrix: Array) -> "PlainLaw":
-        """Return the law of ``matrix`` times the coefficients, for rows of equal length."""
+        """Return the distribution for ``matrix`` times the coefficients.
+
+        The rows of ``matrix`` should have equal norms.
+        """
         scale = math.sqrt(float(np.mean(np.sum(matrix**2, axis=1))))
         return replace(
             self,
@@ -194,21 +205,22 @@ class IntervalRelease:
     Parameters
     ----------
     level : float
-        Confidence level of the summary.
+        Confidence level used in the summary.
     variant : str
         Method of the intervals: "tight", "model-based" or "published".
     samples : int
-        Number of draws of the published variant.
+        Number of simulated errors in the published variant.
     split : tuple of Fraction
         Shares of the budget for coefficients, curvature and scatter.
     on_boundary : bool
-        Whether coefficients have reached their bound. Intervals are not valid there.
+        Whether the coefficients have reached the bound on their norm. Intervals are not
+        valid there.
     laws : tuple of Uncertainty
-        Error distribution of the penalised coefficients of every copy.
+        Error distribution of the penalised coefficients of every objective.
     of : {"plain", "penalised"}, default="penalised"
         Estimand of the intervals: coefficients without or with the penalty.
     plain : tuple of PlainLaw, default=()
-        Error distribution of the plain coefficients of every copy, if available.
+        Error distribution of the plain coefficients of every objective, if available.
 
     Examples
     --------
@@ -241,9 +253,9 @@ class IntervalRelease:
         Parameters
         ----------
         copy : int
-            Index of the copy.
+            Index of the objective.
         directions : ndarray
-            One row of weights per linear function of the coefficients.
+            Linear functions of the coefficients, one row of weights per function.
 
         Returns
         -------
@@ -270,7 +282,7 @@ class RowBounds:
     Parameters
     ----------
     entries : EntryBounds
-        Largest entry, and further bounds.
+        Bound on every entry, and further bounds for several entries together.
     height : float
         Value of the constant column, 0 without one.
 
@@ -326,9 +338,7 @@ class RangeRelease:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """Private coefficients with their guarantee, noise and privacy cost.
-
-    A release holds no data, and no diagnostics of the solver.
+    """Differentially private coefficients with guarantee, noise and privacy cost.
 
     Parameters
     ----------
@@ -338,26 +348,28 @@ class Release:
     guarantee : Guarantee
         Privacy guarantee, with its theorem.
     noise : tuple of NoiseRecord
-        Noises that were added.
+        Noise distributions that were used.
     l2 : float
         Ridge of the objective.
     events : tuple of Event
         Privacy events of the release, as recorded in a ledger.
     support : tuple of tuple of int, optional
-        Selected columns of every copy.
+        Selected columns, one tuple per objective.
     row_bounds : RowBounds, optional
         Bounds on entries of rows.
     intervals : IntervalRelease, optional
-        Error distributions of the coefficients.
+        Error distributions of the coefficients, from which intervals are computed.
     weights : tuple of tuple of float, optional
         Weights of an adaptive penalty.
     retrieved : float or tuple of float, optional
-        For adaptive penalties, the share of the budget reserved for the log-determinant
-        term that the noise could use. For NAPP, the retrieved epsilon of every copy.
+        For adaptive penalties, a part of the budget is allotted to the log-determinant
+        term, and this is the share of that part which the noise could use instead. For
+        NAPP, the retrieved epsilon of every objective.
     ridges : tuple of float, optional
         Ridges that were chosen privately.
     record_norm : float, optional
-        Length up to which rows have full weight. Longer rows are downweighted.
+        Norm at which a row has weight 1, if rows are weighted. Rows with a larger norm have
+        a smaller weight.
     ranges : RangeRelease, optional
         Privately estimated ranges of columns.
 
@@ -390,23 +402,26 @@ class Release:
 
     @property
     def noise_scale(self) -> float:
-        """Scale of the first noise: 1/rate, or standard deviation."""
+        """Scale of the main noise: standard deviation, or 1/rate."""
         return self.noise[0].scale
 
     def per_person(self, budget: Budget, rows_per_person: int) -> "Release":
-        """Restate a release made with the budget of one row for persons with several rows.
+        """Restate the guarantee for persons who have several rows each.
+
+        The release must have been made with the part of a budget that is available per row.
 
         Parameters
         ----------
         budget : Pure, Approx or Zcdp
-            Budget of the person, see `confide.privacy.row_budget`.
+            Budget per person; see `confide.privacy.row_budget`.
         rows_per_person : int
             Largest number of rows of one person.
 
         Returns
         -------
         Release
-            The same value, with the guarantee and events of a group of rows.
+            The same value, with the guarantee and the privacy events restated for a group
+            of rows.
         """
         k = rows_per_person
         if k == 1:
@@ -428,10 +443,10 @@ class Release:
 def _mixture_quantile(
     sampling: Array, privacy: Array, law: Uncertainty, level: float
 ) -> Array:
-    """Solve P(|√sampling·Z + √privacy·T| <= q) = level for a coordinate T of the noise.
+    """Solve P(|√sampling·Z + √privacy·T| <= q) = level for q.
 
-    T is normal given its variance. Chebyshev's inequality gives the initial upper bound of
-    the bisection.
+    Z is standard normal, and T is one coordinate of the noise, which is normal given its
+    variance. Chebyshev's inequality gives the initial upper bound of the bisection.
     """
     spread, chance = law.mixture
     size = law.dimension
@@ -450,7 +465,7 @@ def _mixture_quantile(
 def sampled_offsets(
     law: Uncertainty, directions: Array, level: float, samples: int
 ) -> tuple[Array, Array]:
-    """Return lower and upper quantiles of simulated errors."""
+    """Return lower and upper quantiles of simulated errors, per row of ``directions``."""
     normal, noise = _draws(samples, law.dimension, law.kind)
     errors = directions @ _root(law.sampling) @ normal.T
     errors += directions @ _root(law.privacy) @ noise.T
@@ -462,7 +477,7 @@ def sampled_offsets(
 
 @lru_cache(maxsize=4)
 def _draws(samples: int, size: int, kind: str) -> tuple[Array, Array]:
-    """Draw normal vectors, and vectors of the mechanism's noise at scale 1."""
+    """Draw standard normal vectors, and vectors of the privacy noise at scale 1."""
     entropy = Entropy.seeded(POSTPROCESSING_SEED)
     normal = entropy.normal(samples * size).reshape(samples, size)
     noise: RoundNoise = NOISES[kind](1.0)

@@ -1,6 +1,6 @@
-"""Bounds on rounding errors of sums of gradients, for any table.
+"""Bounds on rounding errors of sums of gradients, valid for every table.
 
-The number of rows may be private, so the bounds are for the largest permitted number
+The number of rows may be private, so the largest permitted number is assumed
 (docs/proofs/gradient-mechanisms.md#computed-sums).
 """
 
@@ -15,18 +15,22 @@ from confide.objectives import Objective, PublicBounds, curvature_bound
 
 UNIT = 2.0**-53
 SUM_SHARE = 1e-3
-"""Bound on the error of adding up gradients, in units of the longest gradient."""
+"""Bound on the rounding error of a sum of gradients, in units of the bound on their
+norms."""
 MARGIN_SHARE = 5e-4
-"""The same for rounding margins that are computed for many rows at once."""
+"""Bound on the further error if margins are computed for many rows at once, in the same
+unit."""
 SLACK = 2 * (SUM_SHARE + MARGIN_SHARE)
-"""Additional distance between sums of neighbours because of rounding, in clips."""
+"""Bound on how much rounding adds to the distance between the sums of neighbouring tables,
+in units of the bound on gradient norms."""
 
 
 def trusted_radius(objective: Objective, slope: float) -> float:
     """Return the largest ‖θ‖ at which matrix products compute margins precisely enough.
 
-    ``slope`` times the longest row is the longest gradient. The radius is 0 if the slope of
-    the loss is discontinuous, or if no public bound on it holds for every θ.
+    For larger ‖θ‖, margins must be computed row by row. ``slope`` is the bound on gradient
+    norms divided by the bound on row norms. The radius is 0 if the slope of the loss is
+    discontinuous, or has no public bound that holds for every θ.
     """
     anywhere = PublicBounds(objective.row_norm, math.inf, objective.target_bound)
     try:
@@ -41,6 +45,6 @@ def trusted_radius(objective: Objective, slope: float) -> float:
 
 
 def is_long(theta: Array, radius: float) -> bool:
-    """Whether θ is longer than a radius, or contains NaN."""
+    """Whether ‖θ‖ exceeds a radius, or θ contains NaN."""
     with np.errstate(over="ignore", invalid="ignore"):
         return not float(np.linalg.norm(theta)) <= radius

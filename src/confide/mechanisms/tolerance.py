@@ -1,4 +1,4 @@
-"""Tolerance of solvers, from public information alone."""
+"""Tolerance of solvers, chosen from public information alone."""
 
 from confide.data.matrix.sums import MAX_ROWS
 from confide.objectives import Objective
@@ -7,18 +7,20 @@ from confide.solvers import TableShape, finest_share, finest_tolerance
 SHARE_OF_A_RECORD = 2.5e-11
 LARGEST_GROWTH = 40.0
 LONG = 20.0
-"""Multiple of the typical length of coefficients up to which they are not shortened."""
+"""Solutions must be certified for coefficients of norm up to this multiple of the typical
+norm. Coefficients of larger norm may be scaled down."""
 
 
 def solver_tolerance(objective: Objective, asked: float | None) -> float:
-    """Return the largest permitted distance of a solver from the exact minimiser.
+    """Return the largest permitted distance of the solver's result from the minimiser.
 
-    A requested tolerance is divided by the ridge if that is below 1. Without a request the
-    tolerance is a share of the largest effect of one record on the minimiser. The share is
-    so small that the noise covering the tolerance is negligible even with `MAX_ROWS` rows.
-    It grows, up to a limit, with a ridge above the curvature of a few records, because such
-    a ridge moves the coefficients by more than this noise. The tolerance can always be
-    certified for coefficients up to twenty times their typical length.
+    A requested tolerance (``asked``) is divided by the ridge if the ridge is below 1. By
+    default, the tolerance is a share of the largest effect that one record can have on the
+    minimiser. The share is so small that the noise covering the tolerance is negligible
+    even with `MAX_ROWS` rows. This share increases, up to a limit, if the ridge exceeds the
+    curvature of the loss of a few records, because the ridge then moves the coefficients by
+    more than this noise. The default can always be certified for coefficients of norm up to
+    twenty times the typical one.
     """
     convexity = objective.strong_convexity
     if asked is not None:
@@ -32,13 +34,17 @@ def solver_tolerance(objective: Objective, asked: float | None) -> float:
 def least_tolerance(
     objective: Objective, shape: TableShape, largest_ridge: float = 0.0
 ) -> float:
-    """Return a tolerance that can be certified even for long coefficients."""
+    """Return a tolerance that can be certified for every table of a shape.
+
+    The coefficients may have a norm of up to `LONG` times the typical one, or up to their
+    public bound if that is smaller.
+    """
     length = min(LONG * objective.typical_norm, objective.public.coef_norm)
     share = finest_share(objective, shape, largest_ridge)
     return max(finest_tolerance(objective, shape, largest_ridge), 2 * share * length)
 
 
 def certain_tolerance(objective: Objective) -> float:
-    """Return a tolerance certified for every table, allowing for rounding of the bounds."""
+    """Return a tolerance that can be certified for every permitted table."""
     shape = TableShape(MAX_ROWS, objective.dimension)
     return (1 + 1e-9) * least_tolerance(objective, shape)

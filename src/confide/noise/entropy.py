@@ -128,7 +128,7 @@ class Entropy:
         Parameters
         ----------
         random_state : int, sequence of int, generator, Entropy or None
-            A seed, or None for a private release.
+            A seed or a source of randomness; None for a private release.
 
         Returns
         -------
@@ -245,4 +245,4 @@ class Entropy:
 RandomState: TypeAlias = (
     int | Sequence[int] | Generator | np.random.RandomState | Entropy | None
 )
-"""Types of ``random_state``. With a seed or a generator, a release is not private."""
+"""Accepted types of ``random_state``. A seed or a generator makes a release not private."""

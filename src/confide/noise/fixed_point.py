@@ -24,9 +24,10 @@ def rescale(value: int, places: int) -> Bounds:
 
 
 def exp(x: int, bits: int) -> Bounds:
-    """Return bounds on e^x; ``x`` is in units of 2^−bits and exact.
+    """Return bounds on e^x, for an exact ``x`` in units of 2^−bits.
 
-    The power series is summed at (x − k·log 2)/64, and the sum is squared six times.
+    With an integer k, the power series is summed at (x − k·log 2)/64; the sum is then
+    squared six times and multiplied by 2^k.
     """
     work = bits + GUARD + max(0, x.bit_length() - bits)
     two, above = log_two(work)
@@ -70,7 +71,7 @@ def log_two(bits: int) -> Bounds:
 
 
 def _log_near_one(x: Fraction, bits: int) -> Bounds:
-    """Return bounds on log x = 2·atanh((x−1)/(x+1)) for ½ <= x <= 2, by the series."""
+    """Return bounds on log x for ½ <= x <= 2, by the series of 2·atanh((x−1)/(x+1))."""
     ratio = (x - 1) / (x + 1)
     square = ratio * ratio
     power = abs((ratio.numerator << bits) // ratio.denominator)

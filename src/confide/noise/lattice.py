@@ -16,19 +16,19 @@ from confide.errors import InvalidParameter
 from confide.noise.real_vector import RealVector
 
 FARTHEST = 2.0**53
-"""The largest size of a lattice point, in steps; sums beyond it are clipped."""
+"""The largest absolute value of a lattice point, in steps; larger sums are clipped."""
 FINEST = 2.0**-40
 USUAL = 30
 NOT_FINITE = "a number that receives noise must be finite: this is a bug in confide"
 
 
 def grid_of(scale: float, bits: int = USUAL) -> float:
-    """Return the largest power of two that is at most scale·2^−bits."""
+    """Return a lattice step, the largest power of two that is at most scale·2^−bits."""
     return math.ldexp(0.5, math.frexp(scale)[1] - bits)
 
 
 def grid_for(scale: float, reach: float) -> float:
-    """Return a lattice step for noise of a given scale, so that points extend to ``reach``.
+    """Return a lattice step for noise of a given scale and sums of size up to ``reach``.
 
     The step never exceeds the scale, even if the lattice then ends before ``reach``.
     """
@@ -37,7 +37,7 @@ def grid_for(scale: float, reach: float) -> float:
 
 
 def check_grid(grid: float, scale: float) -> None:
-    """Raise an error if a step is no power of two, or too coarse or fine for the noise."""
+    """Raise an error if a step is not a power of two, or is unsuitable for the noise."""
     if not (0 < grid < math.inf and math.frexp(grid)[0] == 0.5):
         raise InvalidParameter("grid", "a positive power of two", grid)
     if not FINEST * scale <= grid <= scale:
@@ -59,11 +59,11 @@ def round_sum(centre: Array, noise: RealVector, grid: float) -> Array:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class LatticeNoise:
-    """Noise and a lattice, prepared for repeated sums that are rounded as in `round_sum`.
+    """Noise prepared for adding it to several centres, with rounding as in `round_sum`.
 
-    ``steps`` are doubles near the noise, in units of the lattice step. They suffice to
-    round every sum that is closer to a lattice point than ``room``. A slice begins at
-    coordinate ``start`` of the noise.
+    ``steps`` approximates the noise by doubles, in units of the lattice step ``grid``. The
+    doubles suffice to round a sum if its distance to a lattice point is less than ``room``.
+    The first coordinate of a slice is coordinate ``start`` of ``noise``.
     """
 
     noise: RealVector
@@ -74,7 +74,7 @@ class LatticeNoise:
 
     @classmethod
     def of(cls, noise: RealVector, grid: float) -> "LatticeNoise":
-        """Prepare noise for a lattice."""
+        """Prepare noise for a lattice with step ``grid``."""
         check_grid(grid, noise.least_scale)
         return cls(noise, grid, noise.values / grid, 0.5 - filter_radii(noise, grid))
 
@@ -104,7 +104,7 @@ class LatticeNoise:
         return whole.reshape(np.shape(centre))
 
     def _decide(self, centre: Array, whole: Array, open_places: list[int]) -> None:
-        """Round sums that doubles cannot decide, with exact intervals."""
+        """Round the sums that doubles cannot decide, using exact intervals."""
         if not np.isfinite(centre).all():
             raise FloatingPointError(NOT_FINITE)
         for index in open_places:
@@ -113,7 +113,7 @@ class LatticeNoise:
 
 
 def filter_radii(noise: RealVector, grid: float) -> Array:
-    """Return bounds on the errors of sums in doubles, in lattice steps."""
+    """Return bounds on the errors of sums computed in doubles, in lattice steps."""
     radii = np.abs(noise.values) / grid
     radii += 1.0
     radii *= 2.0**-52
@@ -122,7 +122,7 @@ def filter_radii(noise: RealVector, grid: float) -> Array:
 
 
 def _nearest(centre: float, noise: RealVector, index: int, grid: float) -> float:
-    """Return centre + noise in lattice steps, rounded with exact intervals."""
+    """Return the nearest integer to (centre + noise)/grid, using exact intervals."""
     exact, step, last = Fraction(centre), Fraction(grid), int(FARTHEST)
     for level in count():
         ends = noise.enclose(index, level)
@@ -137,7 +137,7 @@ def _nearest(centre: float, noise: RealVector, index: int, grid: float) -> float
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Approximation:
-    """Doubles near a vector b of real-valued noise: ‖value + rest − b‖ <= distance."""
+    """Approximation of a real-valued noise vector b: ‖value + rest − b‖ <= distance."""
 
     value: Array
     rest: Array
@@ -147,8 +147,8 @@ class Approximation:
 def approximate(noise: RealVector, tolerance: float) -> Approximation:
     """Return doubles whose distance from the noise vector is at most ``tolerance``.
 
-    ``rest`` is zero unless single doubles are too coarse for the tolerance. It then holds
-    the missing digits.
+    ``rest`` is 0 unless one double per number is too coarse for the tolerance; it then
+    contains the missing digits.
     """
     if not 0 < tolerance < math.inf:
         raise InvalidParameter("tolerance", "a positive number", tolerance)
@@ -164,7 +164,7 @@ def approximate(noise: RealVector, tolerance: float) -> Approximation:
 
 
 def _remainder(noise: RealVector, index: int, width: Fraction) -> tuple[float, float]:
-    """Return a correction to a double, and a bound on the error that is then left."""
+    """Return a correction to one double, and a bound on the remaining error."""
     for level in count():
         low, high = noise.enclose(index, level)
         if high - low <= width:
@@ -176,7 +176,7 @@ def _remainder(noise: RealVector, index: int, width: Fraction) -> tuple[float, f
 
 
 def _norm_above(radii: Array) -> float:
-    """Return an upper bound on the norm of a vector of fewer than 2³⁰ positive numbers."""
+    """Return an upper bound on the norm of fewer than 2³⁰ nonnegative numbers."""
     largest = float(radii.max(initial=0.0))
     if largest == 0.0:
         return 0.0

@@ -23,7 +23,7 @@ class Noise(Protocol):
 
     @property
     def scale(self) -> float:
-        """The scale or standard deviation, which is published with a release."""
+        """The scale parameter, which is published with a release."""
         ...
 
     def sample(
@@ -38,7 +38,7 @@ class Noise(Protocol):
         entropy : Entropy
             The source of randomness.
         stretch : float or array, default 1.0
-            Factors of the scale, one for all coordinates or one per coordinate.
+            A factor by which the scale is multiplied, or one factor per coordinate.
 
         Returns
         -------
@@ -48,7 +48,7 @@ class Noise(Protocol):
         ...
 
     def draw(self, dimension: int, entropy: Entropy) -> Array:
-        """Draw one vector in doubles for simulations, which is not private.
+        """Draw one vector in doubles, for simulations; the result is not private.
 
         Parameters
         ----------
@@ -98,7 +98,7 @@ class Noise(Protocol):
 class RoundNoise(Noise, Protocol):
     """A noise distribution whose density depends only on the norm, such as `Gaussian`.
 
-    ``reach`` is a multiple of the scale that a coordinate almost never exceeds.
+    A coordinate almost never exceeds ``reach`` times the scale in absolute value.
 
     Examples
     --------
@@ -125,7 +125,7 @@ class RoundNoise(Noise, Protocol):
         ...
 
     def draw_above(self, floor: float, dimension: int, entropy: Entropy) -> Array:
-        """Draw a vector with all coordinates above ``floor`` <= 0, which is not private.
+        """Draw a vector with all coordinates above ``floor``; the result is not private.
 
         Parameters
         ----------
@@ -161,7 +161,7 @@ class RoundNoise(Noise, Protocol):
         ...
 
     def variance_mixture(self, dimension: int) -> tuple[Array, Array]:
-        """Return the mixture of normals as variances over scale² and their probabilities.
+        """Return the distribution as a mixture of normals with different variances.
 
         Parameters
         ----------
@@ -171,7 +171,7 @@ class RoundNoise(Noise, Protocol):
         Returns
         -------
         tuple of two arrays
-            Variances and their probabilities.
+            Variances divided by scale², and their probabilities.
         """
         ...
 

@@ -1,8 +1,8 @@
-"""Pseudorandom coins of rows or names, the same in every pass over a table.
+"""Pseudorandom coins for rows or names, with the same result in every pass over a table.
 
-A secret key of 256 bits is drawn once. The coin of a row compares 64 bits of SHAKE-256,
-applied to the key and the index of the row, with the probability of heads:
-docs/proofs/evaluation.md#coins.
+A secret key of 256 bits is drawn once. SHAKE-256, applied to the key and the index of a
+row, yields 64 bits for the row. Its coin shows heads if these bits, as a fraction, are
+below the probability of heads: docs/proofs/evaluation.md#coins.
 """
 
 import hashlib
@@ -17,14 +17,14 @@ from confide.noise.entropy import Entropy
 
 KEY_WORDS = 4
 BLOCK = 4096
-"""The number of consecutive rows that share one stream of bits."""
+"""The number of consecutive rows whose bits come from one hash."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PlaceCoins:
-    """Coins of rows or names that show heads with a probability of ``limit``·2⁻⁶⁴.
+    """Coins for rows or names, each with a probability of heads of ``limit``·2⁻⁶⁴.
 
-    Coins are made with `drawn`, and can be sent to other processes.
+    An object is created with `drawn`, and can be sent to other processes.
 
     Parameters
     ----------
@@ -73,12 +73,12 @@ class PlaceCoins:
         return cls(entropy.words(KEY_WORDS).tobytes(), int(share * 2.0**64))
 
     def heads(self, part: int, start: int, count: int) -> AnyArray:
-        """Return the coins of consecutive rows in a part of a table.
+        """Return whether each of several consecutive rows in a part of a table shows heads.
 
         Parameters
         ----------
         part : int
-            The number of the part.
+            The index of the part.
         start : int
             The index of the first row in the part.
         count : int
@@ -97,7 +97,7 @@ class PlaceCoins:
         return np.asarray(words[begin : begin + count] < np.uint64(self.limit))
 
     def heads_of(self, names: Sequence[str]) -> AnyArray:
-        """Return the coin of every name; equal names have the same coin.
+        """Return whether each name shows heads; equal names have the same coin.
 
         Parameters
         ----------

@@ -22,14 +22,14 @@ NOT_FINITE = "a random choice needs finite scores: this is a bug in confide"
 HUGE = 2.0**1000
 GUARD = 16
 LOG2_OF_E = 1.4426950408889634 * (1 - 2.0**-49)
-"""A lower bound on log₂ e, so that the number of halvings is never too large."""
+"""A lower bound on log₂ e; it ensures 2^−k >= e^−x for k = ⌊x·LOG2_OF_E⌋ and x >= 0."""
 MOST_HALVINGS = 1000
 NEVER = MOST_HALVINGS + 1
 FEW_HALVINGS = 64
 
 
 def largest(scores: Array, count: int, noise: RealVector) -> AnyArray:
-    """Return the indices of the largest sums of score and noise, in increasing order.
+    """Return the indices of the largest sums of score and noise, sorted by index.
 
     Sums are compared as real numbers: docs/proofs/exact-noise.md#comparison.
 
@@ -40,7 +40,7 @@ def largest(scores: Array, count: int, noise: RealVector) -> AnyArray:
     count : int
         The number of indices to return.
     noise : RealVector
-        One number for each score.
+        One noise value for each score.
 
     Returns
     -------
@@ -73,7 +73,7 @@ def largest(scores: Array, count: int, noise: RealVector) -> AnyArray:
         low, high = sums - radii, sums + radii
     if np.abs(sums).max() > HUGE:
         low, high = np.full(len(sums), -np.inf), np.full(len(sums), np.inf)
-    # The count-th largest lower end, and the upper end of rank count + 1.
+    # The count-th largest lower end, and the (count + 1)-th largest upper end.
     lower = np.partition(low, len(low) - count)[len(low) - count]
     upper = np.partition(high, len(high) - count - 1)[len(high) - count - 1]
     sure = low > upper
@@ -109,7 +109,7 @@ def _apart(sums: Mapping[int, Interval], chosen: list[int]) -> bool:
 
 
 def exponential_coin(exponent: Fraction, entropy: Entropy, halvings: int = 0) -> bool:
-    """Return True with probability 2^halvings·exp(−exponent), which is at most 1."""
+    """Return True with probability 2^halvings·exp(−exponent), which must be at most 1."""
     if exponent == halvings == 0:
         return True
     coin = Real(0, 1, 0)
@@ -125,12 +125,12 @@ def exponential_coin(exponent: Fraction, entropy: Entropy, halvings: int = 0) ->
 
 
 class ExponentialWeights:
-    """Weights e^power that are updated when powers change; a power of −∞ has weight 0.
+    """Weights e^power of indices, updated when powers change.
 
-    Weights are relative to that of the largest power at the last restart. Each weight has
-    an upper bound 2^−k, at most about twice as large except for the smallest weights.
-    An index is proposed with probability proportional to 2^−k, and accepted with the ratio
-    of its weight to 2^−k.
+    An index with power −∞ has weight 0. Weights are relative to e^top, where top was the
+    largest power at the last restart. Each weight has an upper bound 2^−k that, except for
+    the smallest weights, is at most about twice the weight. An index is proposed with
+    probability proportional to 2^−k, and accepted with probability weight/2^−k.
     """
 
     def __init__(self, powers: Array) -> None:
@@ -154,7 +154,7 @@ class ExponentialWeights:
         return halvings
 
     def update(self, places: AnyArray, powers: Array) -> None:
-        """Set new powers at one or more indices, which may be repeated."""
+        """Set new powers at one or more indices; an index may occur repeatedly."""
         self._powers[places] = powers
         if not powers.max() <= self._top:
             self._restart()

@@ -48,29 +48,29 @@ def check_scale(scale: float) -> None:
 
 
 class RealVector(Protocol):
-    """Real numbers, with doubles near them and certified bounds on the errors."""
+    """A vector of real numbers, approximated by doubles with certified error bounds."""
 
     @property
     def values(self) -> Array:
-        """A double near every number."""
+        """Doubles that approximate the numbers."""
         ...
 
     @property
     def radii(self) -> Array:
-        """Bounds on the errors of the doubles, with a margin of at least ten percent."""
+        """Bounds on the errors of `values`, with a margin of at least ten percent."""
         ...
 
     @property
     def least_scale(self) -> float:
-        """The smallest scale of a coordinate."""
+        """The smallest noise scale of any coordinate."""
         ...
 
     def __getitem__(self, part: slice) -> "RealVector":
-        """Return a slice of the numbers, with their scales."""
+        """Return the numbers in a slice, with their scales."""
         ...
 
     def enclose(self, index: int, level: int) -> Interval:
-        """Return an interval that contains a number, and shrinks as ``level`` grows."""
+        """Return an interval that contains one number; it shrinks as ``level`` grows."""
         ...
 
 
@@ -83,7 +83,7 @@ class DoubleVector:
     values : array
         The numbers.
     least_scale : float
-        The smallest scale of a coordinate.
+        The smallest noise scale of any coordinate.
 
     Examples
     --------
@@ -128,7 +128,10 @@ class DoubleVector:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Draws:
-    """Independent draws; ``known`` holds those that needed more than one random word."""
+    """Independent draws from a density, each determined by one random word.
+
+    ``known`` contains, by index, the draws that have been converted to `Real`.
+    """
 
     stairs: Staircase
     words: AnyArray
@@ -139,7 +142,7 @@ class Draws:
 
     @classmethod
     def of(cls, law: Law, count: int, entropy: Entropy, bits: int = PLACE_BITS) -> "Draws":
-        """Draw numbers, using only the first ``bits`` bits of each position in a box."""
+        """Draw numbers; ``bits`` bits of each word determine the position in a box."""
         stairs = staircase(law)
         words = entropy.words(count)
         boxes = (words >> np.uint64(PLACE_BITS)).astype(np.intp)
@@ -157,7 +160,7 @@ class Draws:
         return len(self.words)
 
     def real(self, index: int, level: int) -> Real:
-        """Return a number, refined by ``level`` further random words."""
+        """Return one number, refined by at least ``level`` further random words."""
         found = self.known.get(index)
         if found is None:
             found = self.stairs.box(int(self.words[index]), self.bits)
@@ -167,13 +170,13 @@ class Draws:
         return found
 
     def enclose(self, index: int, level: int) -> Interval:
-        """Return an interval that contains a number."""
+        """Return an interval that contains one number."""
         real = self.real(index, level)
         low, high = real.ends
         return Fraction(low, 1 << real.shift), Fraction(high, 1 << real.shift)
 
     def total(self, level: int) -> Interval:
-        """Return an interval that contains the sum of all numbers, if they are positive."""
+        """Return an interval that contains the sum of the numbers, if all are positive."""
         if level:
             return _sum(self.enclose(index, level) for index in range(len(self)))
         plain = np.ones(len(self), dtype=bool)
@@ -219,9 +222,9 @@ def _exact_dot(widths: AnyArray, places: AnyArray) -> int:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class ScaledDraws:
-    """Independent coordinates, each a draw times its scale.
+    """Independent coordinates, each of which is a draw multiplied by its scale.
 
-    A slice shares the draws, and begins at draw number ``start``.
+    A slice uses the same draws; its first coordinate is draw number ``start``.
     """
 
     draws: Draws
@@ -256,7 +259,7 @@ class ScaledDraws:
         )
 
     def enclose(self, index: int, level: int) -> Interval:
-        """Return an interval that contains a coordinate."""
+        """Return an interval that contains one coordinate."""
         low, high = self.draws.enclose(self.start + index, level)
         scale = Fraction(float(_part(self.scale, index)))
         return low * scale, high * scale
@@ -307,7 +310,7 @@ def gumbel(count: int, scale: float | Array, entropy: Entropy) -> ScaledDraws:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Chi:
-    """A chi variable: √(2Σ Eᵢ), or √(2Σ Eᵢ + N²) for odd degrees of freedom.
+    """A chi-distributed number: √(2Σ Eᵢ), or √(2Σ Eᵢ + N²) for odd degrees of freedom.
 
     The Eᵢ are exponential and N is normal; all are independent.
     """
@@ -326,7 +329,7 @@ class Chi:
         )
 
     def enclose(self, level: int) -> Interval:
-        """Return an interval that contains the variable."""
+        """Return an interval that contains the number."""
         if level not in self.found:
             self.found[level] = self._enclose(level)
         return self.found[level]
@@ -347,11 +350,11 @@ class Chi:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class SphericalDraws:
-    """A vector with density proportional to exp(−‖b‖/scale).
+    """A random vector b with density proportional to exp(−‖b‖/scale).
 
-    The coordinates are independent normals times a common chi variable, whose degrees of
-    freedom exceed the dimension by one. If ``scale`` is an array, it multiplies the
-    coordinates of a vector with scale 1.
+    The coordinates are independent normals times a common chi-distributed number, whose
+    degrees of freedom exceed the dimension by one. If ``scale`` is an array, it contains
+    one scale per coordinate, by which a vector b with scale 1 is multiplied.
     """
 
     draws: Draws
@@ -364,7 +367,7 @@ class SphericalDraws:
 
     @classmethod
     def of(cls, draws: Draws, length: Chi, scale: float | Array) -> "SphericalDraws":
-        """Multiply normal draws by an independent chi variable and by the scales."""
+        """Multiply normal draws by a common chi-distributed number and by the scales."""
         least = _least_scale(scale)
         low, high = length.enclose(0)
         middle = float((low + high) / 2)
@@ -391,7 +394,7 @@ class SphericalDraws:
         )
 
     def enclose(self, index: int, level: int) -> Interval:
-        """Return an interval that contains a coordinate."""
+        """Return an interval that contains one coordinate."""
         scale = Fraction(float(_part(self.scale, index)))
         ends = [
             scale * number * length
@@ -404,6 +407,6 @@ class SphericalDraws:
 def spherical_laplace(
     dimension: int, scale: float | Array, entropy: Entropy
 ) -> SphericalDraws:
-    """Draw a vector with density proportional to exp(−‖b‖), and multiply by ``scale``."""
+    """Draw b with density proportional to exp(−‖b‖), and multiply it by ``scale``."""
     draws = Draws.of(NORMAL, dimension, entropy)
     return SphericalDraws.of(draws, Chi.of(dimension + 1, entropy), scale)

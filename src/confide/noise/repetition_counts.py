@@ -1,6 +1,6 @@
-"""Data-independent random numbers of repetitions.
+"""Random numbers of repetitions that do not depend on the data.
 
-Distributions whose normalising constant can be computed to any precision are drawn by
+Distributions whose normalising constant can be computed to any precision are sampled by
 inversion, without rounding: docs/proofs/exact-noise.md#inversion.
 """
 
@@ -31,7 +31,7 @@ def invert(
 
     w(0) = 1 and w(k+1) = w(k)·ratio(k), where ``ratio`` returns a numerator and a
     denominator. ``total`` returns bounds on Σ w(k) in units of 2^−bits. Partial sums of the
-    weights are compared with U·Σ w(k) for a uniform U.
+    weights are compared with U·Σ w(k) for a uniform random number U.
     """
     uniform = Real(0, 1, 0)
     for _ in levels():
@@ -45,7 +45,7 @@ def invert(
 def _search(
     ratio: Callable[[int], tuple[int, int]], total: Bounds, uniform: Real
 ) -> int | None:
-    """Return the integer that U selects, or None if more bits of U are needed."""
+    """Return the integer that ``uniform`` selects; None if more of its bits are needed."""
     bits = uniform.shift + GUARD
     least = uniform.low * total[0] >> uniform.shift
     most = ((uniform.low + 1) * total[1] >> uniform.shift) + 1
@@ -68,14 +68,15 @@ def _search(
 class TruncatedNegativeBinomial:
     """The truncated negative binomial distribution of a number of runs K >= 1.
 
-    Its generating function is E[x^K] = (g(x)^−η − 1)/(g(1)^−η − 1), g(x) = 1 − (1 − γ)x.
+    Its generating function is E[x^K] = (g(x)^−η − 1)/(g(1)^−η − 1), where
+    g(x) = 1 − (1 − γ)x.
 
     Parameters
     ----------
     shape : float
-        The shape η, 0 or more. η = 1 is the geometric distribution, and the limit η = 0 the
-        logarithmic distribution. With a smaller shape, the number of runs costs less
-        privacy and is more variable.
+        The shape η, 0 or more. η = 1 gives the geometric distribution, and the limit η = 0
+        the logarithmic distribution. With a smaller shape, repetition costs less privacy,
+        but the number of runs is more variable.
     gamma : float
         The parameter γ, between 0 and 1; a smaller value means more runs.
 
@@ -184,7 +185,7 @@ class TruncatedNegativeBinomial:
         third, fourth = shape.as_integer_ratio()
 
         def ratio(k: int) -> tuple[int, int]:
-            """Return (1 − γ)(k + 1 + η)/(k + 2)."""
+            """Return (1 − γ)(k + 1 + η)/(k + 2) as a numerator and a denominator."""
             return first * (third + (k + 1) * fourth), second * fourth * (k + 2)
 
         def total(bits: int) -> Bounds:

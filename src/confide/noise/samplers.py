@@ -24,7 +24,7 @@ from confide.noise.truncated import truncated_gaussian, truncated_spherical_lapl
 
 MIXTURE_NODES = 64
 NOISES: Registry[type[Any]] = Registry("noise")
-"""Noise distributions by the names that releases use."""
+"""Noise distributions by the names under which releases record them."""
 
 
 @NOISES.register("laplace")
@@ -62,7 +62,7 @@ class Laplace:
         return real_vector.laplace(dimension, self.scale * stretch, entropy)
 
     def largest(self, scores: Array, count: int, entropy: Entropy) -> AnyArray:
-        """Return the indices of the largest noisy scores, in increasing order.
+        """Return the indices of the largest noisy scores, sorted by index.
 
         Parameters
         ----------
@@ -81,12 +81,12 @@ class Laplace:
         return largest(scores, count, self.sample(len(scores), entropy))
 
     def draw(self, dimension: int, entropy: Entropy) -> Array:
-        """Draw one vector in doubles, which is not private."""
+        """Draw one vector in doubles; the result is not private."""
         size = -np.log(entropy.uniform(dimension))
         return np.asarray(self.scale * entropy.signs(dimension) * size)
 
     def expected_norm(self, dimension: int) -> float:
-        """Return scale·√(2p), an upper bound on the mean norm."""
+        """Return scale·√(2p), an upper bound on the mean norm in p dimensions."""
         return self.scale * float(np.sqrt(2 * dimension))
 
     def deviation(self, dimension: int) -> float:
@@ -114,12 +114,12 @@ class Laplace:
 class SphericalLaplace:
     """Spherical Laplace noise, with density proportional to exp(−‖b‖/scale).
 
-    The radius has the distribution Gamma(p) in p dimensions, and the direction is uniform.
+    In p dimensions, ‖b‖/scale has the distribution Gamma(p), and the direction is uniform.
 
     Parameters
     ----------
     scale : float
-        The scale of the radius, in units of the quantity that receives the noise; public.
+        The scale of the norm, in units of the quantity that receives the noise; public.
 
     Examples
     --------
@@ -145,7 +145,7 @@ class SphericalLaplace:
         return real_vector.spherical_laplace(dimension, self.scale * stretch, entropy)
 
     def draw(self, dimension: int, entropy: Entropy) -> Array:
-        """Draw one vector in doubles, which is not private."""
+        """Draw one vector in doubles; the result is not private."""
         direction = entropy.normal(dimension)
         radius = self.scale * entropy.gamma(dimension)
         return direction * (radius / float(np.linalg.norm(direction)))
@@ -155,7 +155,7 @@ class SphericalLaplace:
         return dimension * self.scale
 
     def deviation(self, dimension: int) -> float:
-        """Return scale·√(p+1)."""
+        """Return scale·√(p + 1) in p dimensions."""
         return self.scale * float(np.sqrt(dimension + 1))
 
     def chance_below(self, value: float) -> float:
@@ -164,7 +164,7 @@ class SphericalLaplace:
         return float(tail if value < 0 else 1 - tail)
 
     def draw_above(self, floor: float, dimension: int, entropy: Entropy) -> Array:
-        """Draw a vector with all coordinates above ``floor`` <= 0, which is not private."""
+        """Draw a vector with all coordinates above ``floor``; the result is not private."""
         return truncated_spherical_laplace(self.scale, floor, dimension, entropy)
 
     def log_density(self, squared_norm: Array, dimension: int) -> Array:
@@ -176,7 +176,7 @@ class SphericalLaplace:
         return np.asarray(-np.sqrt(squared_norm) / self.scale - constant)
 
     def variance_mixture(self, dimension: int) -> tuple[Array, Array]:
-        """Return Gauss–Laguerre nodes for the variance, 2·Gamma((p+1)/2)."""
+        """Return Gauss–Laguerre nodes and weights for a variance of 2·Gamma((p + 1)/2)."""
         return _gamma_nodes(dimension)
 
     def draw_many(self, count: int, dimension: int, entropy: Entropy) -> Array:
@@ -221,11 +221,11 @@ class Gaussian:
         return real_vector.normal(dimension, self.scale * stretch, entropy)
 
     def draw(self, dimension: int, entropy: Entropy) -> Array:
-        """Draw one vector in doubles, which is not private."""
+        """Draw one vector in doubles; the result is not private."""
         return self.scale * entropy.normal(dimension)
 
     def expected_norm(self, dimension: int) -> float:
-        """Return scale·√p, an upper bound on the mean norm."""
+        """Return scale·√p, an upper bound on the mean norm in p dimensions."""
         return self.scale * float(np.sqrt(dimension))
 
     def deviation(self, dimension: int) -> float:
@@ -252,7 +252,7 @@ class Gaussian:
         return float(ndtr(value / self.scale))
 
     def draw_above(self, floor: float, dimension: int, entropy: Entropy) -> Array:
-        """Draw a vector with all coordinates above ``floor`` <= 0, which is not private."""
+        """Draw a vector with all coordinates above ``floor``; the result is not private."""
         return truncated_gaussian(self.scale, floor, dimension, entropy)
 
     def log_density(self, squared_norm: Array, dimension: int) -> Array:
@@ -272,7 +272,7 @@ class Gaussian:
 
 @cache
 def _gamma_nodes(dimension: int) -> tuple[Array, Array]:
-    """Return variances and probabilities by the Golub–Welsch method, without overflow."""
+    """Return the nodes and weights of the mixture by the Golub–Welsch method."""
     order, power = np.arange(MIXTURE_NODES), (dimension - 1) / 2
     beside = np.sqrt(order[1:] * (order[1:] + power))
     nodes, vectors = eigh_tridiagonal(2 * order + power + 1, beside)
@@ -284,8 +284,8 @@ def _gamma_nodes(dimension: int) -> tuple[Array, Array]:
 class Gumbel:
     """Gumbel noise: independent coordinates with distribution function exp(−exp(−x/scale)).
 
-    If it is added to scores, the index of the largest sum has the distribution of the
-    exponential mechanism.
+    If Gumbel noise is added to scores, the index of the largest sum has the distribution of
+    the exponential mechanism.
 
     Parameters
     ----------
@@ -315,7 +315,7 @@ class Gumbel:
         return real_vector.gumbel(dimension, self.scale * stretch, entropy)
 
     def largest(self, scores: Array, count: int, entropy: Entropy) -> AnyArray:
-        """Return the indices of the largest noisy scores, in increasing order.
+        """Return the indices of the largest noisy scores, sorted by index.
 
         The indices are distributed like successive draws with exponential weights, without
         replacement.
@@ -337,11 +337,11 @@ class Gumbel:
         return choose_several(scores / self.scale, count, entropy)
 
     def draw(self, dimension: int, entropy: Entropy) -> Array:
-        """Draw −scale·log E in doubles, with E exponential; it is not private."""
+        """Draw −scale·log E in doubles, for exponential E; the result is not private."""
         return -self.scale * np.log(-np.log1p(-entropy.uniform(dimension)))
 
     def expected_norm(self, dimension: int) -> float:
-        """Return scale·√(p·(π²/6 + γ²)), an upper bound on the mean norm."""
+        """Return scale·√(p(π²/6 + γ²)), above the mean norm, with Euler's constant γ."""
         return self.scale * math.sqrt(dimension * (math.pi**2 / 6 + np.euler_gamma**2))
 
     def deviation(self, dimension: int) -> float:

@@ -1,8 +1,8 @@
-"""Exact draws from log-concave densities, with boxes of equal mass below the density.
+"""Exact draws from log-concave densities, using boxes of equal mass below the density.
 
-The first bits of a word choose a box, and further bits a position in it, to any precision.
-The mass above the boxes and in the tails is drawn by rejection sampling in integer
-arithmetic: docs/proofs/exact-noise.md#staircase.
+The first bits of a random word choose a box, and further bits a position in the box, to any
+precision. For the remaining mass, above the boxes and in the tails, numbers are drawn by
+rejection sampling in integer arithmetic: docs/proofs/exact-noise.md#staircase.
 """
 
 from bisect import bisect_right
@@ -32,7 +32,7 @@ GUARD_BITS = 32
 
 @dataclass(slots=True, repr=False)
 class Real:
-    """The real number (low + width·U)·2^−shift, with a uniform U that is not yet drawn."""
+    """The number (low + width·U)·2^−shift, for a uniform U whose bits are not yet drawn."""
 
     low: int
     width: int
@@ -48,12 +48,12 @@ class Real:
 
     @property
     def value(self) -> float:
-        """The double nearest to the middle of the interval that contains the number."""
+        """The double nearest to the midpoint of the interval that contains the number."""
         return (2 * self.low + self.width) / (2 << self.shift)
 
     @property
     def ends(self) -> tuple[int, int]:
-        """Both ends of the interval that contains the number, in units of 2^−shift."""
+        """The ends of the interval that contains the number, in units of 2^−shift."""
         other = self.low + self.width
         return min(self.low, other), max(self.low, other)
 
@@ -64,7 +64,7 @@ class Real:
 
 
 class Law(Protocol):
-    """A log-concave density constant·exp(−V), with V convex and smallest at 0."""
+    """A log-concave density constant·exp(−V), where V is convex with its minimum at 0."""
 
     def __hash__(self) -> int: ...
 
@@ -75,7 +75,7 @@ class Law(Protocol):
 
     @property
     def symmetric(self) -> bool:
-        """Whether a second side is the mirror image of the first."""
+        """Whether the density on the second side, if any, mirrors that on the first."""
         ...
 
     def constant(self, bits: int) -> Bounds:
@@ -113,13 +113,13 @@ class Normal:
 
 @dataclass(frozen=True, slots=True)
 class Exponential:
-    """The exponential density exp(−x), x > 0, or the Laplace density on both sides."""
+    """The exponential density exp(−x) for x > 0, or the Laplace density exp(−|x|)/2."""
 
     sides: tuple[int, ...] = (1,)
     symmetric: bool = True
 
     def constant(self, bits: int) -> Bounds:
-        """Return 1 divided by the number of sides."""
+        """Return 1 divided by the number of sides, for both bounds."""
         return rescale(1, bits + 1 - len(self.sides))
 
     def exponent(self, x: int, shift: int, bits: int) -> Bounds:
@@ -127,7 +127,7 @@ class Exponential:
         return rescale(abs(x), bits - shift)
 
     def slope(self, x: int, shift: int, bits: int) -> Bounds:
-        """Return 1."""
+        """Return 1 for both bounds."""
         return rescale(1, bits)
 
 
@@ -139,7 +139,7 @@ class GumbelLaw:
     symmetric: bool = False
 
     def constant(self, bits: int) -> Bounds:
-        """Return 1."""
+        """Return 1 for both bounds."""
         return rescale(1, bits)
 
     def exponent(self, x: int, shift: int, bits: int) -> Bounds:
@@ -165,11 +165,11 @@ GUMBEL = GumbelLaw()
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """The part of the density above a box, or a tail.
+    """A region of the density for rejection sampling: above a box, or in a tail.
 
     Proposed points are start + width·y in units of 2^−UNIT_BITS, with y uniform above a
-    box and exponential in a tail. ``weight`` is the mass of the proposal and ``box`` that
-    of the box, both in units of 2⁻⁶⁴.
+    box and exponential in a tail. ``weight`` is the mass of the proposal distribution, and
+    ``box`` the mass of the box, both in units of 2⁻⁶⁴.
     """
 
     start: int
@@ -181,7 +181,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Staircase:
-    """The boxes below a density, and the remaining pieces of the density."""
+    """The boxes below a density, and the regions that they leave uncovered."""
 
     law: Law
     starts: Array
@@ -191,7 +191,7 @@ class Staircase:
     boxes: int
 
     def box(self, word: int, bits: int = PLACE_BITS) -> Real:
-        """Return the number in a box that a word encodes, using ``bits`` position bits."""
+        """Return the number that a word encodes, with ``bits`` bits for the position."""
         piece = self.pieces[word >> PLACE_BITS]
         place = (word & ((1 << PLACE_BITS) - 1)) >> (PLACE_BITS - bits)
         return Real(
@@ -206,7 +206,7 @@ class Staircase:
         return self.draw_remainder(entropy)
 
     def draw_remainder(self, entropy: Entropy) -> Real:
-        """Draw one number from the mass above the boxes and in the tails."""
+        """Draw one number from the density above the boxes and in the tails."""
         while True:
             piece = self.pieces[
                 bisect_right(self.weights, _below(self.weights[-1], entropy))
@@ -222,9 +222,9 @@ class Staircase:
     def _accepts(self, piece: Piece, place: Real, entropy: Entropy) -> bool:
         """Return whether a proposed point is accepted.
 
-        A uniform V is compared with the ratio of the density to that of the proposal:
-        V·weight + box with 2⁶⁴·width·density(x), times e^y in a tail. Bits are added to V
-        and y until the comparison is certain.
+        The point x is accepted if V·weight + box <= 2⁶⁴·width·density(x) for a uniform V.
+        In a tail, the right-hand side is multiplied by e^y. Bits are added to V and y until
+        the comparison is certain.
         """
         coin = Real(0, 1, 0)
         while True:
@@ -243,9 +243,9 @@ class Staircase:
             place.reveal(entropy)
 
     def _target(self, piece: Piece, shift: int, y: int, bits: int) -> Bounds:
-        """Return bounds on |width|·density(x), times e^y in a tail, which decreases in y.
+        """Return bounds on |width|·density(x), multiplied by e^y in a tail.
 
-        The units are 2^−(UNIT_BITS + bits).
+        The product decreases in y. The units are 2^−(UNIT_BITS + bits).
         """
         x = (piece.start << shift) + piece.width * y
         exponent = self.law.exponent(x, shift + UNIT_BITS, bits)
@@ -266,7 +266,7 @@ def _below(limit: int, entropy: Entropy) -> int:
 
 @cache
 def staircase(law: Law) -> Staircase:
-    """Compute the boxes and the remaining pieces of a density."""
+    """Compute the boxes below a density, and the regions that they leave uncovered."""
     boxes: list[Piece] = []
     tails: list[Piece] = []
     for side in law.sides:
@@ -288,8 +288,9 @@ def _mirror(box: Piece) -> Piece:
 def _boxes(law: Law, side: int) -> list[Piece]:
     """Place adjacent boxes of mass 2^−BOX_BITS, from 0 outwards.
 
-    A width is extrapolated from the last two and checked; if it is too small, it is
-    corrected by Newton's method. A box that is wider than necessary is lower, and is valid.
+    The width of a box is extrapolated from the last two widths; if it is too small, it is
+    corrected by Newton's method. A box that is wider than necessary is lower, so it still
+    lies below the density.
     """
     area, mass = 1 << (UNIT_BITS + EDGE_BITS - BOX_BITS), 1 << PLACE_BITS
     found: list[Piece] = []
@@ -314,7 +315,7 @@ def _boxes(law: Law, side: int) -> list[Piece]:
 
 
 def _tail(law: Law, start: int, side: int) -> Piece:
-    """Return a tail, whose exponential proposal touches the density at ``start``."""
+    """Return a tail with an exponential proposal that touches the density at ``start``."""
     slope = law.slope(start, UNIT_BITS, EDGE_BITS)[0]
     width = -((-1 << (UNIT_BITS + EDGE_BITS)) // slope)
     mass = rescale(width * _height(law, start)[1], WORD - UNIT_BITS - EDGE_BITS)[1]
@@ -329,7 +330,8 @@ def _height(law: Law, x: int) -> Bounds:
 def density(law: Law, exponent: Bounds, bits: int) -> Bounds:
     """Return bounds on the density, given bounds on its exponent.
 
-    If the given bounds are close, e^y <= 1 + 2y for y <= 1 avoids a second exponential.
+    If the given bounds differ by at most 1, the inequality e^y <= 1 + 2y for y from 0 to 1
+    saves the computation of a second exponential.
     """
     (low, high), (least, most) = exponent, law.constant(bits)
     below, above = fixed_point.exp(-high, bits)

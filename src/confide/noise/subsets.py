@@ -1,7 +1,7 @@
 """Random coins, permutations, groups and subsets with exact probabilities.
 
-See docs/proofs/exact-noise.md#coins. Iterators of subsets are endless, and each subset is
-valid only until the next one is drawn.
+See docs/proofs/exact-noise.md#coins. Iterators over subsets never end, and each subset
+is valid only until the next one is drawn.
 """
 
 import math
@@ -43,7 +43,7 @@ def coins(rate: Fraction | float, count: int, entropy: Entropy) -> AnyArray:
 
 
 def shuffle(count: int, entropy: Entropy) -> AnyArray:
-    """Return the integers 0, …, count − 1 in random order, every order equally likely.
+    """Return the integers 0, …, count − 1 in random order, with all orders equally likely.
 
     The integers are sorted by random words. If two words are equal, all are drawn again.
 
@@ -158,15 +158,15 @@ def _pool(count: int, size: int, entropy: Entropy) -> Iterator[AnyArray]:
 def poisson_subsets(count: int, rate: Fraction, entropy: Entropy) -> Iterator[AnyArray]:
     """Yield independent subsets that contain each index with probability ``rate``.
 
-    Each index has one coin per subset. The coins of many subsets form one long sequence, in
-    which the gaps between heads are geometric.
+    For each subset, one coin is tossed per index. The tosses for many subsets form one long
+    sequence, in which the gaps between heads have a geometric distribution.
 
     Parameters
     ----------
     count : int
         The number of indices.
     rate : Fraction
-        The exact probability of each index, above 0 and below 1.
+        The exact probability that a subset contains an index, above 0 and below 1.
     entropy : Entropy
         The source of randomness.
 
@@ -210,7 +210,7 @@ def poisson_subsets(count: int, rate: Fraction, entropy: Entropy) -> Iterator[An
 
 
 def geometric(rate: Fraction, count: int, most: int, entropy: Entropy) -> AnyArray:
-    """Draw numbers of tails before the first head, each replaced by ``most`` if larger.
+    """Draw numbers of tails before the first head, each capped at ``most``.
 
     The number of tails is the integer part of E/λ, with E exponential and
     λ = −log(1 − rate).

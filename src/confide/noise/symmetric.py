@@ -7,7 +7,7 @@ import numpy as np
 from confide._types import Array
 
 ABOVE = 1 + 2.0**-50
-"""A factor that rounds a scale up, by more than the rounding errors in computing it."""
+"""A factor that increases a scale by more than the rounding errors in computing it."""
 HALF_ROOT = math.sqrt(0.5) * ABOVE
 
 

@@ -1,4 +1,4 @@
-"""Truncated noise distributions from published studies, which are not private."""
+"""Truncated noise from published studies, which gives no privacy guarantee."""
 
 import numpy as np
 from scipy.special import log_ndtr, ndtr, ndtri
@@ -52,8 +52,8 @@ def truncated_spherical_laplace(
 
     A spherical Laplace vector is Gaussian with a random variance that is distributed as
     Gamma((p+1)/2, 2·scale²). Given the variance, the coordinates are independent, so the
-    condition only reweights the distribution of the variance, which is inverted on a fine
-    grid. The perturbation is not private; see `truncated_gaussian`.
+    condition only reweights the distribution of the variance. The variance is drawn by
+    inversion on a fine grid. The perturbation is not private; see `truncated_gaussian`.
 
     Parameters
     ----------

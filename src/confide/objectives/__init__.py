@@ -1,4 +1,4 @@
-"""Losses, penalties, constraints, and the objective that combines them; all public."""
+"""Losses, penalties, constraints and the objective that combines them, without data."""
 
 from confide._registry import Registry
 from confide.objectives.constraints import (

@@ -1,4 +1,4 @@
-"""Constraint sets: projections and radii."""
+"""Constraint sets for coefficients, with their projections and radii."""
 
 import math
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Constraint(Protocol):
     """
 
     def project(self, theta: Array) -> Array:
-        """Return the nearest point of the set.
+        """Return the point of the set that is nearest to ``theta``.
 
         Parameters
         ----------
@@ -40,7 +40,7 @@ class Constraint(Protocol):
         ...
 
     def radius(self, dimension: int) -> float:
-        """Return the largest Euclidean norm in the set.
+        """Return the largest Euclidean norm of a point in the set.
 
         Parameters
         ----------
@@ -66,8 +66,8 @@ class L2Ball:
     Parameters
     ----------
     size : float
-        The radius, positive and finite; public. A smaller ball needs less noise, and
-        excludes more coefficients.
+        The radius, positive and finite; public. A smaller ball needs less noise, but
+        excludes more coefficient vectors.
 
     Examples
     --------
@@ -83,7 +83,7 @@ class L2Ball:
         _check_size(self.size)
 
     def project(self, theta: Array) -> Array:
-        """Rescale vectors outside the ball to its surface."""
+        """Rescale a vector outside the ball to the surface of the ball."""
         length = float(np.linalg.norm(theta))
         return theta if length <= self.size else theta * (self.size / length)
 
@@ -116,7 +116,7 @@ class L1Ball:
         _check_size(self.size)
 
     def project(self, theta: Array) -> Array:
-        """Soft-threshold by the lowest level that gives a point in the ball."""
+        """Soft-threshold at the lowest level that yields a point in the ball."""
         lengths = np.abs(theta)
         if lengths.sum() <= self.size:
             return theta
@@ -127,7 +127,7 @@ class L1Ball:
         return np.sign(theta) * np.maximum(lengths - level, 0)
 
     def radius(self, dimension: int) -> float:
-        """Return ``size``, the distance of the corners from 0."""
+        """Return ``size``, the Euclidean norm of the corners."""
         return self.size
 
 
@@ -168,7 +168,7 @@ class Box:
         return np.clip(theta, self.lower, self.upper)
 
     def radius(self, dimension: int) -> float:
-        """Return the length of the farthest corner."""
+        """Return the Euclidean norm of the corner that is farthest from 0."""
         return max(-self.lower, self.upper) * math.sqrt(dimension)
 
 

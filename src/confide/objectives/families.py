@@ -1,7 +1,7 @@
-"""Families: the distributions of the target that a plan assumes.
+"""Families: the distributions of the target that planning assumes.
 
-Each loss of a model has a family. A family holds no data: a plan is made before anybody
-has looked at the table, so it uses assumptions in place of estimates.
+The loss of every registered model has a family. A family contains no data: a plan is made
+before the table is read, so it uses assumptions in place of estimates.
 """
 
 import math
@@ -15,11 +15,11 @@ from scipy.special import expit, ndtr
 from confide._types import Array
 
 NORMAL_NODES = np.linspace(-5.5, 5.5, 33)
-"""The nodes at which expectations over a standard normal variable are evaluated."""
+"""The quadrature nodes for expectations over a standard normal variable."""
 
 
 class Family(Hashable, Protocol):
-    """The distribution of a target given the linear predictor, on a grid of residuals.
+    """The distribution of a target given the linear predictor, discretised over residuals.
 
     Examples
     --------
@@ -32,22 +32,22 @@ class Family(Hashable, Protocol):
 
     @property
     def identity_link(self) -> bool:
-        """Whether the predictor has the units of the target, which is scaled to [−1, 1]."""
+        """Whether the link is the identity; the target is then scaled to [−1, 1]."""
         ...
 
     @property
     def predictor(self) -> str:
-        """Description of the predictor; empty for an identity link."""
+        """Scale of the linear predictor, such as log-odds; empty for an identity link."""
         ...
 
     @property
     def trial_bound(self) -> float | None:
-        """The bound on simulated targets in trial fits; None for labels."""
+        """The bound on simulated targets in audits; None if targets are class labels."""
         ...
 
     @property
     def residuals(self) -> Array:
-        """The grid of residuals."""
+        """The residuals over which expectations are summed."""
         ...
 
     def assumption(self, signal: float) -> str:
@@ -61,7 +61,7 @@ class Family(Hashable, Protocol):
         Returns
         -------
         str
-            A noun phrase.
+            A noun phrase that describes the targets.
         """
         ...
 
@@ -83,7 +83,7 @@ class Family(Hashable, Protocol):
         ...
 
     def weight(self, residual: Array, predictor: Array) -> Array:
-        """Return the probability or density of residuals, up to a constant factor.
+        """Return the probability or density of residuals given linear predictors.
 
         Parameters
         ----------
@@ -95,14 +95,14 @@ class Family(Hashable, Protocol):
         Returns
         -------
         array
-            The weights.
+            The probabilities or densities, up to a constant factor.
         """
         ...
 
     def target(
         self, residual: Array, predictor: Array, signal: float, bound: float | None
     ) -> Array:
-        """Return the target, in the units of the loss.
+        """Return the targets for given residuals, in the units of the loss.
 
         Parameters
         ----------
@@ -140,23 +140,23 @@ class Classes:
         )
 
     def bound(self, lower: float, upper: float) -> float:
-        """Return half the width of the range."""
+        """Return half the width of the declared range."""
         return (upper - lower) / 2
 
     def weight(self, residual: Array, predictor: Array) -> Array:
-        """Return the probability of the label."""
+        """Return the probability of each label."""
         return np.asarray(expit(residual * predictor))
 
     def target(
         self, residual: Array, predictor: Array, signal: float, bound: float | None
     ) -> Array:
-        """Return the label."""
+        """Return the labels, which are the residuals."""
         return residual
 
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """A numeric target with normal residuals; its bound is three standard deviations."""
+    """A numeric target with normal residuals, bounded at three standard deviations."""
 
     identity_link: ClassVar[bool] = True
     predictor: ClassVar[str] = ""
@@ -167,27 +167,28 @@ class Numbers:
         """Describe the spread of the target and of the linear predictor."""
         return (
             "a target whose standard deviation is a third of its bound (half its range), "
-            f"and a predictor that varies {signal:g} times as much as the residual"
+            f"and a linear predictor with {signal:g} times the standard deviation of the "
+            "residual"
         )
 
     def bound(self, lower: float, upper: float) -> float:
-        """Return half the width of the range."""
+        """Return half the width of the declared range."""
         return (upper - lower) / 2
 
     def weight(self, residual: Array, predictor: Array) -> Array:
-        """Return the normal density."""
+        """Return the normal density, up to a constant factor."""
         return np.exp(-(residual**2) / 2)
 
     def target(
         self, residual: Array, predictor: Array, signal: float, bound: float | None
     ) -> Array:
-        """Return the number, clamped to [−1, 1]."""
+        """Return the targets, scaled and clamped to [−1, 1]."""
         return np.clip((predictor + residual) / (3 * math.hypot(signal, 1.0)), -1.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """A Poisson count; the residual is a normal variable at the same quantile level."""
+    """A Poisson count, with a standard normal residual at the same quantile level."""
 
     identity_link: ClassVar[bool] = False
     predictor: ClassVar[str] = "logarithm of the expected count"
@@ -197,22 +198,22 @@ class Counts:
     def assumption(self, signal: float) -> str:
         """Describe the median and the spread of the expected counts."""
         return (
-            "counts whose expected value has median 1 and a logarithm with standard "
-            f"deviation {signal:g}"
+            "counts whose expected values are log-normal, with median 1 and a standard "
+            f"deviation of {signal:g} on the log scale"
         )
 
     def bound(self, lower: float, upper: float) -> float:
-        """Return the upper end: a range of counts begins at 0."""
+        """Return the upper end of the declared range, because counts begin at 0."""
         return upper
 
     def weight(self, residual: Array, predictor: Array) -> Array:
-        """Return the normal density."""
+        """Return the normal density, up to a constant factor."""
         return np.exp(-(residual**2) / 2)
 
     def target(
         self, residual: Array, predictor: Array, signal: float, bound: float | None
     ) -> Array:
-        """Return the count, capped at the bound."""
+        """Return the counts, capped at the bound."""
         from scipy.stats import poisson
 
         most = math.inf if bound is None else bound

@@ -24,13 +24,14 @@ from confide.objectives.twofold import Twofold
 @MODELS.register("svm")
 @dataclass(frozen=True, slots=True)
 class HuberizedHinge(LossTraits):
-    """The hinge loss with a parabola around its kink, for y = ±1 and z = yη.
+    """The hinge loss with its kink replaced by a parabola, for y = ±1.
 
     Parameters
     ----------
     width : float, default 0.5
-        The half-width h of the parabola. A larger width means a smaller curvature
-        1/(2h), hence less noise, but a loss that differs more from the hinge.
+        The half-width h of the parabola, which covers yη from 1 − h to 1 + h. A larger
+        width means a smaller curvature 1/(2h), hence less noise, but a loss that differs
+        more from the hinge loss.
 
     Raises
     ------
@@ -39,7 +40,7 @@ class HuberizedHinge(LossTraits):
 
     Examples
     --------
-    Outside the parabola it equals the hinge loss:
+    Outside the parabola, the loss equals the hinge loss:
 
     >>> import numpy as np
     >>> from confide.objectives import HuberizedHinge
@@ -86,20 +87,21 @@ class HuberizedHinge(LossTraits):
         return np.where(part < 0, y * np.inf, np.where(part > 1, -y * np.inf, margin))
 
     def slope_bound(self, public: PublicBounds) -> float:
-        """Return A = 1."""
+        """Return A = 1, the largest absolute slope."""
         return 1.0
 
     def max_curvature(self, slope: AnyArray, public: PublicBounds) -> AnyArray:
-        """Return 1/(2h) for every slope."""
+        """Return κ = 1/(2h) for every slope."""
         return np.full_like(slope, 1 / (2 * self.width))
 
 
 @LOSSES.register("smoothed-hinge")
 @dataclass(frozen=True, slots=True)
 class SmoothedHinge(LossTraits):
-    """The smoothed hinge loss: 0 above z = 1, a parabola down to z = 0, a line below.
+    """The hinge loss with its kink replaced by a parabola between yη = 0 and yη = 1.
 
-    With z = yη and y = ±1 the parabola is (1 − z)²/2 and the line ½ − z.
+    With z = yη and y = ±1, the loss is 0 for z >= 1, (1 − z)²/2 for z between 0 and 1, and
+    ½ − z for z <= 0.
 
     Examples
     --------
@@ -141,11 +143,11 @@ class SmoothedHinge(LossTraits):
         )
 
     def slope_bound(self, public: PublicBounds) -> float:
-        """Return A = 1."""
+        """Return A = 1, the largest absolute slope."""
         return 1.0
 
     def max_curvature(self, slope: AnyArray, public: PublicBounds) -> AnyArray:
-        """Return 1 for every slope."""
+        """Return κ = 1 for every slope."""
         return np.full_like(slope, 1.0)
 
 
@@ -154,7 +156,7 @@ class SmoothedHinge(LossTraits):
 class Hinge(LossTraits):
     """The hinge loss, max(0, 1 − yη) for y = ±1.
 
-    It has a kink, hence no bound on its curvature, so only output perturbation accepts it.
+    Its curvature is unbounded because of the kink, so only output perturbation accepts it.
 
     Examples
     --------
@@ -182,7 +184,7 @@ class Hinge(LossTraits):
         return np.zeros_like(eta)
 
     def inverse_slope(self, slope: AnyArray, y: AnyArray) -> AnyArray:
-        """Return the kink for slopes from 0 to −y, and ±inf for others."""
+        """Return the margin of the kink for slopes from 0 to −y, and ±inf for others."""
         part = -y * slope
         return np.where(
             part < 0,
@@ -191,16 +193,16 @@ class Hinge(LossTraits):
         )
 
     def slope_bound(self, public: PublicBounds) -> float:
-        """Return A = 1."""
+        """Return A = 1, the largest absolute slope."""
         return 1.0
 
     def max_curvature(self, slope: AnyArray, public: PublicBounds) -> AnyArray:
-        """Return infinity: the slope jumps."""
+        """Return infinity, because the slope jumps at the kink."""
         return np.full_like(slope, np.inf)
 
 
 def is_hinge(loss: Loss) -> bool:
-    """Return whether a loss is the hinge loss with its kink.
+    """Return whether a loss is the hinge loss without smoothing.
 
     Parameters
     ----------
@@ -225,17 +227,18 @@ WIDE = 0.3
 
 
 def wider(loss: Loss) -> Loss | None:
-    """Return a loss that is easier to minimise and has a similar minimiser, or None.
+    """Return a smoother loss that has a similar minimiser, or None.
 
     Parameters
     ----------
     loss : Loss
-        The loss that is to be minimised.
+        The loss to be minimised.
 
     Returns
     -------
     Loss or None
-        A huberized hinge with ten times the width if the loss is a narrow one, else None.
+        A huberized hinge with ten times the width, if the loss is a huberized hinge with a
+        width below 0.3; otherwise None.
 
     Examples
     --------

@@ -1,16 +1,16 @@
 """The interface of a loss φ(η, y) of one record with margin η = ⟨x, θ⟩.
 
-Every constant holds for all records within the public bounds, and is never a statistic of
+The constants of a loss hold for all records within the public bounds, and never depend on
 the data:
 
 slope_bound              A, the largest |φ′|
 max_curvature(a)         κ(a), the largest φ″ among points with |φ′| = a; concave in a
 slope_of_peak_curvature  the slope at which κ is largest; infinite if κ never decreases
-monotone                 whether the slope has the same sign everywhere for a fixed label
-smooth                   whether φ′ is Lipschitz, so that a curvature exists
-canonical                whether φ″ is the variance of φ′ under the loss's own model
+monotone                 whether the slope has the same sign everywhere for a fixed target
+smooth                   whether φ′ is Lipschitz, so that the curvature is bounded
+canonical                whether φ″ is the variance of φ′ under the model of the loss
 
-``inverse_slope(slope, y)`` inverts the slope, as clipping requires.
+Clipping also requires ``inverse_slope(slope, y)``, a margin with the given slope.
 """
 
 import math
@@ -32,10 +32,10 @@ class PublicBounds:
     Parameters
     ----------
     row_norm : float
-        The largest length of a row, including the intercept column: X̄ if records are
-        weighted by length, and X otherwise.
+        X, the largest Euclidean norm of a row, including the constant column. If records
+        are weighted by norm, this is X̄, the largest norm before weighting.
     coef_norm : float, default infinity
-        R, the radius of the constraint set.
+        R, the largest norm of coefficients in the constraint set.
     target_bound : float or None, default None
         B, the largest \|y\|.
     offset_bound : float, default 0.0
@@ -43,7 +43,7 @@ class PublicBounds:
 
     Examples
     --------
-    Rows of length at most 2 and coefficients of norm at most 3 give margins up to 6:
+    Rows of norm at most 2 and coefficients of norm at most 3 give margins up to 6:
 
     >>> from confide.objectives import PublicBounds
     >>> PublicBounds(row_norm=2.0, coef_norm=3.0).margin_bound
@@ -57,7 +57,7 @@ class PublicBounds:
 
     @property
     def margin_bound(self) -> float:
-        r"""The largest \|⟨x, θ⟩\|, including the offset."""
+        r"""The largest absolute margin \|⟨x, θ⟩\|, including the offset."""
         return self.row_norm * self.coef_norm + self.offset_bound
 
 
@@ -86,12 +86,12 @@ class Loss(Protocol):
 
     @property
     def smooth(self) -> bool:
-        """Whether the slope is Lipschitz."""
+        """Whether the slope is a Lipschitz function of the margin."""
         ...
 
     @property
     def slope_of_peak_curvature(self) -> float:
-        """The slope at which κ is largest."""
+        """The absolute slope at which κ is largest; infinite if κ never decreases."""
         ...
 
     def value(self, eta: AnyArray, y: AnyArray) -> AnyArray:
@@ -129,7 +129,7 @@ class Loss(Protocol):
         ...
 
     def curvature(self, eta: AnyArray, y: AnyArray) -> AnyArray:
-        """Return the curvature φ″ (the value on one side of a jump).
+        """Return the curvature φ″ (at a jump, the value on one side).
 
         Parameters
         ----------
@@ -169,12 +169,15 @@ class Loss(Protocol):
 
     @property
     def canonical(self) -> bool:
-        """Whether φ″ is the variance of φ′ under the loss's own model."""
+        """Whether φ″ is the variance of φ′ under the model of the loss."""
         ...
 
     @property
     def polynomial(self) -> tuple[float, float] | None:
-        """The pair (κ, q) if φ or its Taylor polynomial at 0 is ½κη² − qyη, or None."""
+        """Coefficients (κ, q) of a quadratic polynomial in η that replaces φ, or None.
+
+        Up to a constant, φ or its second-order Taylor polynomial at 0 is ½κη² − qyη.
+        """
         ...
 
     def slope_bound(self, public: PublicBounds) -> float:
@@ -217,7 +220,7 @@ class Loss(Protocol):
         ...
 
     def steepest_slope(self, public: PublicBounds, margin: float) -> float:
-        r"""Return the largest \|φ′\| over margins up to a bound.
+        r"""Return the largest \|φ′\| over margins up to a bound on their absolute value.
 
         Parameters
         ----------
@@ -234,24 +237,24 @@ class Loss(Protocol):
         ...
 
     def margin_reach(self, lowest: float, highest: float) -> float:
-        """Return the size of the largest margin that affects slope and curvature bounds.
+        """Return m such that [−m, m] has the slope and curvature bounds of a given range.
 
         Parameters
         ----------
         lowest : float
-            The lowest margin in question.
+            The lower end of the range of margins.
         highest : float
-            The highest margin in question.
+            The upper end of the range.
 
         Returns
         -------
         float
-            The largest size.
+            The half-width m of the symmetric range.
         """
         ...
 
     def extreme_targets(self, bound: float) -> AnyArray | None:
-        r"""Return the targets at which φ varies most; None if they are not known.
+        r"""Return the targets for which φ has the widest range of values; None if unknown.
 
         Parameters
         ----------
@@ -284,7 +287,11 @@ class Loss(Protocol):
 
     @property
     def twofold_error(self) -> tuple[float, float]:
-        """The errors of `twofold_slope` relative to its inputs and to the margin."""
+        """Two components of the error of `twofold_slope`.
+
+        The first is relative to the terms that are added to compute the slope, and the
+        second to the margin.
+        """
         ...
 
     def twofold_slope(self, eta: Twofold, y: AnyArray) -> Twofold:
@@ -307,7 +314,7 @@ class Loss(Protocol):
 
 EXTENDED_UNIT = float(np.finfo(np.longdouble).eps) / 2
 ARITHMETIC = (16 * TWOFOLD_UNIT, 2 * TWOFOLD_UNIT)
-"""The relative errors of slopes that are computed by arithmetic alone."""
+"""The `Loss.twofold_error` of slopes that require only elementary arithmetic."""
 
 
 class LossTraits:
@@ -338,17 +345,17 @@ class LossTraits:
     def curvature_from_slope(
         self: "Loss", slope: AnyArray, eta: AnyArray, y: AnyArray
     ) -> AnyArray:
-        """Return the curvature φ″, given the slope φ′."""
+        """Return the curvature φ″ at the given margins; the slope is not used."""
         return self.curvature(eta, y)
 
     def steepest_slope(self: "Loss", public: PublicBounds, margin: float) -> float:
-        """Return the largest |φ′| over margins up to a bound."""
+        """Return the slope bound, which holds at all margins."""
         return self.slope_bound(public)
 
     def margin_reach(self: "Loss", lowest: float, highest: float) -> float:
-        """Return the largest size of a margin from ``lowest`` to ``highest``."""
+        """Return the largest absolute margin from ``lowest`` to ``highest``."""
         return max(-lowest, highest)
 
     def extreme_targets(self: "Loss", bound: float) -> AnyArray | None:
-        """Return the targets at which φ varies most; None if they are not known."""
+        """Return −1 and 1 if targets are signs, and None otherwise."""
         return np.array([-1.0, 1.0]) if self.targets == "signs" else None

@@ -26,7 +26,7 @@ from confide.objectives.twofold import Twofold
 
 LOSSES: Registry[type[Any]] = Registry("loss")
 MODELS: Registry[type[Any]] = Registry("model")
-"""Losses by the name of the model; each has the ``family`` that a plan needs."""
+"""Losses by model name; each has the ``family`` that planning needs."""
 
 
 @LOSSES.register("logistic")
@@ -80,12 +80,12 @@ class Logistic(LossTraits):
         return chance * (1 - chance)
 
     def curvature_from_slope(self, slope: AnyArray, eta: AnyArray, y: AnyArray) -> AnyArray:
-        """Return the curvature φ″ = |φ′|(1 − |φ′|), which avoids an exponential."""
+        """Return the curvature φ″ = |φ′|(1 − |φ′|), without computing an exponential."""
         size = np.abs(slope)
         return size - size * size
 
     def steepest_slope(self, public: PublicBounds, margin: float) -> float:
-        """Return the probability of the other label at the largest margin."""
+        """Return the slope for y = −1 at the largest margin, rounded up."""
         return float(expit(margin)) * (1 + 1e-12)
 
     def inverse_slope(self, slope: AnyArray, y: AnyArray) -> AnyArray:
@@ -97,11 +97,11 @@ class Logistic(LossTraits):
         return np.where(below, -np.inf, np.where(above, np.inf, margin))
 
     def slope_bound(self, public: PublicBounds) -> float:
-        """Return A = 1."""
+        """Return A = 1, the largest absolute slope."""
         return 1.0
 
     def max_curvature(self, slope: AnyArray, public: PublicBounds) -> AnyArray:
-        """Return κ(a) = a(1 − a): large slope and large curvature exclude each other."""
+        """Return κ(a) = a(1 − a), because the slope determines the curvature."""
         return slope * (1 - slope)
 
 
@@ -109,7 +109,7 @@ class Logistic(LossTraits):
 @MODELS.register("linear")
 @dataclass(frozen=True, slots=True)
 class Squared(LossTraits):
-    r"""The squared loss, (η − y)²/2 for \|y\| <= B.
+    r"""The squared loss, (η − y)²/2, for targets with \|y\| <= B.
 
     Its slope is unbounded unless the coefficients are bounded or the slope is clipped (see
     `Clipped`).
@@ -154,11 +154,11 @@ class Squared(LossTraits):
         return y + slope
 
     def extreme_targets(self, bound: float) -> AnyArray | None:
-        """Return the ends of the target's range."""
+        """Return the ends of the range of the target."""
         return np.array([-bound, bound])
 
     def slope_bound(self, public: PublicBounds) -> float:
-        """Return A = RX + B, if R and B are declared."""
+        """Return A = RX + O + B, or raise an error if R or B is not declared."""
         bound = target_bound(public, "squared")
         if not math.isfinite(public.margin_bound):
             raise MissingPublicBound(
@@ -168,7 +168,7 @@ class Squared(LossTraits):
         return public.margin_bound + bound
 
     def max_curvature(self, slope: AnyArray, public: PublicBounds) -> AnyArray:
-        """Return 1 for every slope."""
+        """Return κ = 1 for every slope."""
         return np.full_like(slope, 1.0)
 
 
@@ -176,7 +176,7 @@ class Squared(LossTraits):
 @MODELS.register("poisson")
 @dataclass(frozen=True, slots=True)
 class Poisson(LossTraits):
-    """The Poisson loss, exp(η) − yη for counts 0 <= y <= B.
+    """The Poisson loss, exp(η) − yη, for counts with 0 <= y <= B.
 
     Its slope is unbounded unless the coefficients are bounded or the slope is clipped (see
     `Clipped`).
@@ -223,15 +223,15 @@ class Poisson(LossTraits):
             return np.log(np.maximum(slope + y, 0))
 
     def margin_reach(self, lowest: float, highest: float) -> float:
-        """Return the highest margin, at least 0: at low margins, the curvature vanishes."""
+        """Return ``highest``, but at least 0: low margins do not affect the bounds."""
         return max(highest, 0.0)
 
     def extreme_targets(self, bound: float) -> AnyArray | None:
-        """Return the ends of the target's range."""
+        """Return the ends of the range of the target."""
         return np.array([0.0, bound])
 
     def slope_bound(self, public: PublicBounds) -> float:
-        """Return A = max(e^{RX}, B), if R and B are declared."""
+        """Return A = max(e^{RX + O}, B), or raise an error if R or B is not declared."""
         bound = target_bound(public, "Poisson")
         if not math.isfinite(public.margin_bound):
             raise MissingPublicBound(
@@ -241,7 +241,7 @@ class Poisson(LossTraits):
         return max(_exp(public.margin_bound), bound)
 
     def max_curvature(self, slope: AnyArray, public: PublicBounds) -> AnyArray:
-        """Return κ(a) = a + B, at most e^{RX}."""
+        """Return κ(a) = a + B, but at most e^{RX + O}."""
         bound = target_bound(public, "Poisson")
         return np.minimum(slope + bound, _exp(public.margin_bound))
 
@@ -259,7 +259,7 @@ def curvature_bound(loss: Loss, public: PublicBounds) -> float:
     Returns
     -------
     float
-        The largest κ over slopes in [0, A].
+        The largest κ(a) over slopes a from 0 to the slope bound A.
 
     Examples
     --------
@@ -276,7 +276,7 @@ def _exp(exponent: float) -> float:
 
 
 def target_bound(public: PublicBounds, loss: str) -> float:
-    """Return B, or raise an error if it is not declared."""
+    """Return the bound B on the target, or raise an error if it is not declared."""
     if public.target_bound is None:
         raise MissingPublicBound(
             f"the {loss} loss needs a public bound on the target: set target_bound "
@@ -308,8 +308,8 @@ def is_logistic(loss: Loss) -> bool:
 
 
 USUAL_CLIP = 0.5
-"""The default bound on slopes in linear regression, for targets in [−1, 1]. Most residuals
-are smaller, and the noise is half of that for a bound of 1."""
+"""The default clipping bound on slopes in linear regression, for targets in [−1, 1]. Most
+residuals are smaller than this, and the noise is half as large as with a bound of 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,8 +321,8 @@ class Clipped(LossTraits):
     loss : Loss
         The loss to clip, such as `Squared`.
     bound : float
-        The largest slope. A smaller bound needs less noise, and gives less weight to
-        records with large residuals (the clipped squared loss is Huber's loss).
+        The largest absolute slope. A smaller bound needs less noise, and gives less weight
+        to records with large residuals (the clipped squared loss is Huber's loss).
 
     Raises
     ------
@@ -348,7 +348,7 @@ class Clipped(LossTraits):
 
     @property
     def targets(self) -> Targets:
-        """The type of target, that of the unclipped loss."""
+        """The type of target of the unclipped loss."""
         return self.loss.targets
 
     @property
@@ -368,19 +368,22 @@ class Clipped(LossTraits):
 
     @property
     def polynomial(self) -> tuple[float, float] | None:  # type: ignore[override]
-        """The polynomial of a squared loss (moments are not clipped), otherwise None."""
+        """The polynomial of the unclipped loss if it is squared, and None otherwise.
+
+        Mechanisms that use the polynomial release moments, which clipping does not affect.
+        """
         return self.loss.polynomial if is_squared(self.loss) else None
 
     def margin_reach(self, lowest: float, highest: float) -> float:
-        """Return the result for the unclipped loss."""
+        """Return the half-width of the symmetric range for the unclipped loss."""
         return self.loss.margin_reach(lowest, highest)
 
     def extreme_targets(self, bound: float) -> AnyArray | None:
-        """Return the targets of the unclipped loss; None for a clipped Poisson loss."""
+        """Return the extreme targets of the unclipped loss; None for a Poisson loss."""
         return None if self.loss.targets == "counts" else self.loss.extreme_targets(bound)
 
     def value(self, eta: AnyArray, y: AnyArray) -> AnyArray:
-        """Return the loss φ, continued by tangent lines where the slope is clipped."""
+        """Return the loss φ, extended by tangent lines where the slope is clipped."""
         cut = np.full_like(np.asarray(eta), self.bound)
         inside = np.clip(
             eta, self.loss.inverse_slope(-cut, y), self.loss.inverse_slope(cut, y)
@@ -395,7 +398,7 @@ class Clipped(LossTraits):
 
     @property
     def twofold_error(self) -> tuple[float, float]:  # type: ignore[override]
-        """The relative errors of `twofold_slope`, those of the unclipped loss."""
+        """The error bounds of `twofold_slope` for the unclipped loss."""
         return self.loss.twofold_error
 
     def twofold_slope(self, eta: Twofold, y: AnyArray) -> Twofold:
@@ -415,7 +418,7 @@ class Clipped(LossTraits):
         return np.where(np.abs(slope) > self.bound, outside, margin)
 
     def slope_bound(self, public: PublicBounds) -> float:
-        """Return the bound, or that of the unclipped loss if it is smaller."""
+        """Return the clipping bound, or a smaller slope bound of the unclipped loss."""
         if self.loss.targets == "counts":
             target_bound(public, "Poisson")
         try:

@@ -1,9 +1,10 @@
 """The multinomial loss: a softmax over several scores of one record.
 
-The scores of K classes are identified only up to a constant, so θ has K − 1 columns: the
-coordinates of the scores in an orthonormal basis of the vectors that add up to 0. Norms are
-those of the scores, every direction is identified, and the coefficients of the classes are
-a linear map of θ (`class_coefficients`).
+The scores of K classes are identified only up to a common constant, so θ is a matrix with
+only K − 1 columns. A record's margins ⟨x, θ⟩ are the coordinates of its scores in an
+orthonormal basis of the vectors whose components add up to 0. They have the same norm as
+the scores, and every direction is identified. The coefficients of the classes are linear
+in θ (`class_coefficients`).
 """
 
 import math
@@ -23,18 +24,18 @@ from confide.objectives.twofold import TWOFOLD_UNIT, Twofold
 
 FEWEST_CLASSES, MOST_CLASSES = 3, 100
 BASIS_ERROR = 1e-13
-"""The largest relative error of a norm in the rounded basis."""
+"""A bound on the relative error of a norm that is due to rounding of the basis."""
 ROOT_TWO = 1.4142135623730951 * (1 + BASIS_ERROR)
-"""√2 rounded up: the largest norm of a gradient (p − e_y)xᵀ of a row of length 1."""
+"""√2, rounded up: the largest distance between a probability vector and a unit vector."""
 
 
 @dataclass(frozen=True, slots=True)
 class Multinomial(LossTraits):
-    """The multinomial loss, log Σₖ exp(sₖ − s_y), for classes 0, 1, ….
+    """The multinomial loss, log Σₖ exp(sₖ − s_y), for scores sₖ of classes 0, 1, ….
 
-    A record has K − 1 margins, the coordinates of its scores, and as many slopes.
-    `curvature` is a bound on the eigenvalues of the Hessian with respect to them. A record
-    with a negative y contributes nothing.
+    With K classes, a record has K − 1 margins, the coordinates of its scores, and one slope
+    per margin. `curvature` is a bound on the eigenvalues of the Hessian with respect to the
+    margins. The loss of a record with a negative y is 0.
 
     Parameters
     ----------
@@ -79,7 +80,7 @@ class Multinomial(LossTraits):
 
     @property
     def coordinates(self) -> int:
-        """The number of coordinates of a record's scores."""
+        """The number of margins of a record, one less than the number of classes."""
         return self.classes - 1
 
     def value(self, eta: AnyArray, y: AnyArray) -> AnyArray:
@@ -91,7 +92,7 @@ class Multinomial(LossTraits):
         return np.where(known, losses, 0.0)
 
     def chances(self, eta: AnyArray) -> AnyArray:
-        """Return the probability of every class.
+        """Return the probability of every class for each record.
 
         Parameters
         ----------
@@ -107,7 +108,7 @@ class Multinomial(LossTraits):
         return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 
     def slope(self, eta: AnyArray, y: AnyArray) -> AnyArray:
-        """Return the gradient with respect to the coordinates of the scores."""
+        """Return the gradient of each loss with respect to the margins."""
         return self._slope(self.chances(eta), y)
 
     def slope_and_chances(self, eta: AnyArray, y: AnyArray) -> tuple[AnyArray, AnyArray]:
@@ -143,11 +144,11 @@ class Multinomial(LossTraits):
         raise InvalidParameter("slope_bound", "None for the multinomial loss", "a number")
 
     def slope_bound(self, public: PublicBounds) -> float:
-        """Return √2, the largest distance of a probability vector from an indicator."""
+        """Return √2, the largest norm of the slope vector."""
         return ROOT_TWO
 
     def steepest_slope(self, public: PublicBounds, margin: float) -> float:
-        """Return √2·(1 − p_y) at the largest possible difference of scores."""
+        """Return √2·(1 − p) for the smallest possible probability p of a record's class."""
         odds = (self.classes - 1) * math.exp(min(ROOT_TWO * margin, 700.0))
         return ROOT_TWO * odds / (1 + odds) * (1 + 1e-12)
 
@@ -177,7 +178,7 @@ class Multinomial(LossTraits):
         return _combined(chances - ones, basis).where(known[:, None], 0.0)
 
     def _scores(self, eta: AnyArray) -> AnyArray:
-        """Return the scores of all classes, shifted so that a record's largest is 0."""
+        """Return the scores of all classes, shifted so that each record's maximum is 0."""
         scores = eta @ sum_zero_basis(self.classes).T.astype(eta.dtype)
         return np.asarray(scores - scores.max(axis=1, keepdims=True))
 
@@ -190,7 +191,7 @@ def _places(y: AnyArray) -> tuple[AnyArray, AnyArray]:
 
 
 def _combined(value: Twofold, matrix: Array) -> Twofold:
-    """Return the matrix product with a matrix of doubles."""
+    """Return the product of a double-double matrix and a matrix of doubles."""
     total = value[:, :1] * matrix[:1]
     for j in range(1, len(matrix)):
         total = total + value[:, j : j + 1] * matrix[j : j + 1]
@@ -199,7 +200,7 @@ def _combined(value: Twofold, matrix: Array) -> Twofold:
 
 @lru_cache(maxsize=MOST_CLASSES)
 def sum_zero_basis(classes: int) -> Array:
-    """Return an orthonormal basis of the vectors over classes that add up to 0.
+    """Return an orthonormal basis of the vectors whose components add up to 0.
 
     Column j is (1, …, 1, −j, 0, …, 0)/√(j(j+1)) with j ones (Helmert contrasts).
 
@@ -211,7 +212,7 @@ def sum_zero_basis(classes: int) -> Array:
     Returns
     -------
     array
-        The basis vectors as columns, with one row for each class.
+        The basis vectors as columns, with one component for each class.
 
     Examples
     --------
@@ -236,11 +237,12 @@ def class_pairs(classes: int) -> list[tuple[int, int]]:
 
 
 def over_pairs(classes: int, grams: Sequence[Array]) -> Array:
-    """Return Σ G ⊗ (eⱼ − eₖ)(eⱼ − eₖ)ᵀ over pairs of classes, in the sum-zero basis.
+    """Return Σ Gⱼₖ ⊗ (eⱼ − eₖ)(eⱼ − eₖ)ᵀ over pairs of classes, in the sum-zero basis.
 
-    If G are the Gram matrices of rows weighted by pⱼpₖ, this is the Hessian of the losses,
-    because diag(p) − ppᵀ is the sum of pⱼpₖ(eⱼ − eₖ)(eⱼ − eₖ)ᵀ. With weights −qⱼqₖ it is
-    the scatter matrix of gradients, because q = p − e_y adds up to 0.
+    ``grams`` contains one matrix Gⱼₖ per pair. If Gⱼₖ is the Gram matrix of the rows
+    weighted by pⱼpₖ, for class probabilities p, the result is the Hessian of the total
+    loss, because diag(p) − ppᵀ = Σ pⱼpₖ(eⱼ − eₖ)(eⱼ − eₖ)ᵀ. With weights −qⱼqₖ, for
+    q = p − e_y, it is the scatter matrix of the gradients, because q adds up to 0.
     """
     basis, size = sum_zero_basis(classes), len(grams[0])
     whole = np.zeros((size, classes - 1, size, classes - 1))
@@ -276,12 +278,12 @@ def class_coefficients(value: Array, classes: int) -> Array:
 
 
 def class_map(classes: int, place: int, columns: int) -> Array:
-    """Return the matrix that maps coordinates to the coefficients of one class."""
+    """Return the matrix that maps fitted coefficients to those of one class."""
     return np.kron(np.eye(columns), sum_zero_basis(classes)[place])
 
 
 def is_multinomial(loss: Loss) -> bool:
-    """Return whether a loss has several scores per record.
+    """Return whether a loss is multinomial, with several scores per record.
 
     Parameters
     ----------

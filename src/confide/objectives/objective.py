@@ -2,9 +2,10 @@
 
     F(θ) = Σᵢ wᵢφ(⟨xᵢ,θ⟩, yᵢ) + ⟨b,θ⟩ + r(θ) + ½ Σⱼ Λⱼθⱼ²      over θ in C
 
-The weight wᵢ is min(4, X/‖xᵢ‖) if records are weighted by row length, and 1 otherwise;
-case weights are multiplied with it. A margin may have an offset. All attributes of an
-`Objective` are public; the rows and the linear term b are arguments of the solver.
+The weight wᵢ is min(4, X/‖xᵢ‖) if records are weighted by row norm, and 1 otherwise. It is
+multiplied by the case weight, if there is one. An offset may be added to each margin
+⟨xᵢ,θ⟩. All attributes of an `Objective` are public; the rows and the linear term b are
+arguments of the solver.
 """
 
 import math
@@ -27,18 +28,18 @@ from confide.objectives.penalty import Penalty
 LARGEST_PREDICTOR = 20.0
 """The assumed largest linear predictor on a logit or logarithmic scale."""
 PREDICTOR_SHARE = 0.8
-"""The assumed size of the linear predictor relative to that of a numeric target."""
+"""The assumed size of the linear predictor relative to the bound on a numeric target."""
 MARGIN = 2.0
-"""The noise in log-odds at which most predicted classes are still unchanged."""
+"""The amount of noise in log-odds that leaves most predicted classes unchanged."""
 LOG_TWO = math.log(2)
-"""The assumed effect of a column: odds double from the middle of its range to an end, or
-from one level to another."""
+"""The assumed effect of a column on the log-odds: the odds double from the middle of the
+column's range to an end, or from one level to another."""
 
 
 def guess_coef_norm(
     loss: Loss, dimension: int, row_norm: float, target_bound: float | None
 ) -> float:
-    """Guess ‖θ‖ from the bound on the length of rows alone."""
+    """Guess ‖θ‖ from the bound on row norms, without a schema."""
     if is_squared(loss):
         return PREDICTOR_SHARE * (target_bound or 1.0) * math.sqrt(dimension) / row_norm
     return LARGEST_PREDICTOR * _scores_apart(loss) / row_norm
@@ -47,20 +48,20 @@ def guess_coef_norm(
 def guess_coef_norm_of_columns(
     loss: Loss, heights: Array, columns: int, target_bound: float | None
 ) -> float:
-    """Guess ‖θ‖ for the columns of a schema, for the automatic choice of a ridge.
+    """Guess ‖θ‖ from the columns of a schema, to choose a ridge automatically.
 
-    A guess affects accuracy, never privacy.
+    The guess affects accuracy, never privacy.
 
     Parameters
     ----------
     loss : Loss
         The loss.
     heights : array
-        The size of every feature after scaling.
+        The largest absolute value of every feature after scaling.
     columns : int
-        The number of columns of the schema.
+        The number of effects in the schema, by default one per column.
     target_bound : float or None
-        The largest target, if the loss needs a bound on it.
+        The bound on the absolute target, if the loss needs one.
 
     Returns
     -------
@@ -83,12 +84,12 @@ def guess_coef_norm_of_columns(
 
 
 def _scores_apart(loss: Loss) -> float:
-    """Return the factor on ‖θ‖ for a loss with several scores per record."""
+    """Return the factor for guesses of ‖θ‖ that accounts for several scores per record."""
     return loss.classes / 2 if isinstance(loss, Multinomial) else 1.0
 
 
 def typical_margin(loss: Loss, target_bound: float | None) -> float:
-    """Return the acceptable noise in a linear predictor, in units of the predictor."""
+    """Return the acceptable amount of noise in a linear predictor, in its units."""
     return MARGIN * ((target_bound or 1.0) if is_squared(loss) else 1.0)
 
 
@@ -105,33 +106,34 @@ class Objective:
     dimension : int
         The number of coefficients.
     row_norm : float, default 1.0
-        X, the bound on the length of a row times its weight.
+        X, the bound on the norm of a row multiplied by its weight.
     l2 : float or None, default None
         The ridge weight of every coefficient, on the scale of the sum over records. If
         None, the mechanism chooses it from ``coef_norm_guess``.
     penalty : Penalty or None, default None
         A penalty on the coefficients.
     constraint : Constraint or None, default None
-        A set that the coefficients must lie in.
+        A set in which the coefficients must lie.
     target_bound : float or None, default None
-        B, the largest target; squared and Poisson losses need it.
+        B, the bound on the absolute target; squared and Poisson losses need it.
     responses : int, default 1
-        The number of targets of a record. If there are several, the loss is the sum over
-        them, and the coefficients are a matrix with one row for every column of the data.
-        For the multinomial loss, the number of coordinates of a record's scores.
+        The number of targets of a record. If there are several, the losses for them are
+        added, and the coefficients form a matrix with one row for each column of the design
+        matrix and one column for each target. For the multinomial loss, the number of
+        margins of a record, which is one less than the number of classes.
     coef_norm_guess : float or None, default None
         A public guess of ‖θ‖. If None, it is derived from the loss.
     entries : EntryBounds or None, default None
-        Bounds on single entries of a row, if they are known.
+        Bounds on individual entries of a row, if they are known.
     height : float, default 0.0
-        The entry of the constant column, which is the last; 0 if there is none.
+        The value of the constant column, which is the last column; 0 if there is none.
     longest_row : float or None, default None
-        X̄, the bound on the length of a row before weighting. None if rows are not weighted
-        by length.
+        X̄, the bound on the norm of a row before weighting. None if rows are not weighted
+        by norm.
     case_weights : bool, default False
         Whether records have case weights, from 0 to 1.
     offset_bound : float, default 0.0
-        O, the largest offset of a margin.
+        O, the bound on the absolute offset of a margin.
 
     Raises
     ------
@@ -140,7 +142,7 @@ class Objective:
 
     Examples
     --------
-    Noise is proportional to ``lipschitz``, the largest gradient norm of one record:
+    Noise is proportional to ``lipschitz``, the bound on the gradient norm of one record:
 
     >>> from confide.objectives import Logistic, Objective
     >>> objective = Objective(Logistic(), dimension=3, row_norm=2.0, l2=5.0)
@@ -192,11 +194,11 @@ class Objective:
 
     @property
     def weighted(self) -> bool:
-        """Whether records have weights, from row lengths or as case weights."""
+        """Whether records have weights, from row norms or as case weights."""
         return self.longest_row is not None or self.case_weights
 
     def margin_size(self, length: float) -> float:
-        r"""Return the largest margin for coefficients of a given norm.
+        r"""Return the largest absolute margin for coefficients of a given norm.
 
         Parameters
         ----------
@@ -212,31 +214,31 @@ class Objective:
 
     @property
     def reach(self) -> float:
-        """X̄: the bound on row lengths before weighting. Margins are at most X̄‖θ‖ + O."""
+        """X̄, the bound on row norms before weighting; margins are at most X̄‖θ‖ + O."""
         return self.row_norm if self.longest_row is None else self.longest_row
 
     @property
     def row_square(self) -> float:
-        """X·X̄: the bound on w‖x‖²."""
+        """X·X̄, the bound on w‖x‖², the squared norm of a row multiplied by its weight."""
         return self.row_norm * self.reach
 
     @property
     def heaviest_slope(self) -> float:
-        """The bound on the slope of the loss times the weight of the record."""
+        """The bound on the absolute slope of a loss multiplied by the record's weight."""
         return self.slope_bound * (HEAVIEST if self.weighted else 1.0)
 
     @property
     def columns(self) -> int:
-        """The number of columns without the constant column."""
+        """The number of columns of the design matrix, without the constant column."""
         return self.dimension - bool(self.height)
 
     @property
     def entry_bound(self) -> float:
-        """The largest entry of a row, except for the constant column."""
+        """The bound on absolute entries of a row, except for the constant column."""
         return self.row_norm_of(1)
 
     def row_norm_of(self, count: int) -> float:
-        """Return the largest norm of several entries of a row, excluding the constant one.
+        """Return a bound on the norm of several entries of a row, without the constant one.
 
         Parameters
         ----------
@@ -246,9 +248,9 @@ class Objective:
         Returns
         -------
         float
-            A bound on the norm of the entries.
+            The bound, for any ``count`` entries.
         """
-        # Two factors, as squares of very large or small lengths over- or underflow.
+        # Two factors, because squares of very large or small norms overflow or underflow.
         whole = math.sqrt(self.reach - self.height)
         whole *= math.sqrt(self.reach + self.height)
         if self.entries is None:
@@ -256,9 +258,9 @@ class Objective:
         return min(whole * (1 + 2.0**-50), self.entries.norm(count))
 
     def restricted_to(self, count: int) -> "Objective":
-        """Return the objective restricted to some columns and the constant column.
+        """Return the objective restricted to ``count`` columns and the constant column.
 
-        The penalty must treat all columns equally, and does so in the result as well.
+        The penalty must treat all columns equally, so it does not matter which ones remain.
 
         Parameters
         ----------
@@ -290,26 +292,29 @@ class Objective:
 
     @property
     def slope_bound(self) -> float:
-        """A: the bound on the slope of the loss."""
+        """A, the bound on the absolute slope of the loss."""
         return self.loss.slope_bound(self.public)
 
     @property
     def lipschitz(self) -> float:
-        """L = A·X·√responses: the largest norm of the gradient of one record.
+        """L = A·X·√responses, the largest norm of the gradient of one record.
 
-        For the multinomial loss it is A·X, because A bounds the norm of the whole slope.
+        For the multinomial loss, L = A·X, because A bounds the norm of the slope vector.
         """
         alone = 1 if is_multinomial(self.loss) else self.responses
         return self.slope_bound * self.row_norm * math.sqrt(alone)
 
     @property
     def smoothness(self) -> float:
-        """The largest eigenvalue of one record's Hessian, β = sup κ·XX̄."""
+        """The bound β on the eigenvalues of the Hessian of one record.
+
+        β = sup κ·X·X̄, where κ is the curvature of the loss.
+        """
         return curvature_bound(self.loss, self.public) * self.row_square
 
     @property
     def ridge(self) -> Array:
-        """Λⱼ: the ridge weight of every coordinate, including that of the penalty."""
+        """Λⱼ, the ridge weight of every coefficient, including that of the penalty."""
         weights = np.full(self.dimension, 0.0 if self.l2 is None else self.l2)
         if self.penalty is not None:
             weights += self.penalty.ridge(self.dimension)
@@ -317,7 +322,7 @@ class Objective:
 
     @property
     def strong_convexity(self) -> float:
-        """Λ: the smallest ridge weight."""
+        """Λ, the smallest ridge weight."""
         return float(self.ridge.min())
 
     @property
@@ -329,7 +334,7 @@ class Objective:
 
     @property
     def typical_margin(self) -> float:
-        """A guess of the acceptable noise in ⟨x,θ⟩; it affects accuracy, never privacy."""
+        """A guess of the acceptable noise in ⟨x, θ⟩; it affects accuracy, never privacy."""
         return typical_margin(self.loss, self.target_bound)
 
     @property

@@ -19,7 +19,7 @@ class _NoRidge:
     __slots__ = ()
 
     def ridge(self, dimension: int) -> Array:
-        """Return zeros."""
+        """Return ridge weights of 0."""
         return np.zeros(dimension)
 
     def nonsmooth_part(self) -> Any:
@@ -35,8 +35,8 @@ class Ridge:
     Parameters
     ----------
     weight : float or tuple of float
-        One weight, or one for each coefficient, on the scale of a sum over records rather
-        than a mean. Larger weights shrink more.
+        One weight for all coefficients, or a weight for each. The penalty is added to a sum
+        of losses over records, not to their mean. Larger weights shrink more.
 
     Examples
     --------
@@ -54,7 +54,7 @@ class Ridge:
         _check_weights(self.weight)
 
     def value(self, theta: Array) -> float:
-        """Return r(θ)."""
+        """Return the value of the penalty at ``theta``."""
         return float(np.sum(np.asarray(self.weight) * theta**2) / 2)
 
     def prox(self, theta: Array, step: float) -> Array:
@@ -62,7 +62,7 @@ class Ridge:
         return theta / (1 + step * np.asarray(self.weight))
 
     def ridge(self, dimension: int) -> Array:
-        """Return the weights."""
+        """Return the ridge weight of every coefficient."""
         return _spread(self.weight, dimension)
 
     def nonsmooth_part(self) -> None:
@@ -77,8 +77,8 @@ class L1(_NoRidge):
     Parameters
     ----------
     weight : float or tuple of float
-        One weight, or one for each coefficient. A coefficient with weight 0 is not
-        penalised; larger weights set more coefficients to 0.
+        One weight for all coefficients, or a weight for each. A coefficient with weight 0
+        is not penalised; larger weights set more coefficients to 0.
 
     Examples
     --------
@@ -98,7 +98,7 @@ class L1(_NoRidge):
         _check_weights(self.weight)
 
     def value(self, theta: Array) -> float:
-        """Return r(θ)."""
+        """Return the value of the penalty at ``theta``."""
         return float(np.sum(np.asarray(self.weight) * np.abs(theta)))
 
     def prox(self, theta: Array, step: float) -> Array:
@@ -116,7 +116,7 @@ class ElasticNet:
     weight : float
         The overall weight; larger means more shrinkage.
     mix : float, default 0.5
-        The share of the lasso, from 0 (ridge only) to 1 (lasso only).
+        The share of the lasso penalty, from 0 (ridge only) to 1 (lasso only).
 
     Raises
     ------
@@ -142,12 +142,12 @@ class ElasticNet:
             raise InvalidParameter("mix", "between 0 and 1", self.mix)
 
     def value(self, theta: Array) -> float:
-        """Return r(θ)."""
+        """Return the value of the penalty at ``theta``."""
         quadratic = (1 - self.mix) / 2 * float(theta @ theta)
         return self.weight * (self.mix * float(np.abs(theta).sum()) + quadratic)
 
     def prox(self, theta: Array, step: float) -> Array:
-        """Soft-threshold, then shrink."""
+        """Soft-threshold every coordinate, and then shrink it by a common factor."""
         thin = soft(theta, step * self.weight * self.mix)
         return thin / (1 + step * self.weight * (1 - self.mix))
 
@@ -156,14 +156,14 @@ class ElasticNet:
         return np.full(dimension, self.weight * (1 - self.mix))
 
     def nonsmooth_part(self) -> L1 | None:
-        """Return the l1 part."""
+        """Return the lasso part, or None if its share is 0."""
         return L1(self.weight * self.mix) if self.mix else None
 
 
 @PENALTIES.register("group-l2")
 @dataclass(frozen=True, slots=True)
 class GroupL2(_NoRidge):
-    r"""Group lasso, weight · Σ_g √\|g\|·‖θ_g‖₂ over disjoint groups.
+    r"""Group lasso, weight · Σ_g √\|g\|·‖θ_g‖₂ over disjoint groups g.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ class GroupL2(_NoRidge):
     Raises
     ------
     InvalidParameter
-        If groups overlap or are empty.
+        If groups overlap, are empty or contain a negative index.
 
     Examples
     --------
@@ -199,20 +199,21 @@ class GroupL2(_NoRidge):
         members = [j for group in self.groups for j in group]
         negative = any(j < 0 for j in members)
         if negative or len(members) != len(set(members)) or not all(self.groups):
-            raise InvalidParameter("groups", "disjoint and not empty", self.groups)
+            must = "disjoint, not empty, and made of column indices from 0"
+            raise InvalidParameter("groups", must, str(self.groups))
 
     def levels(self) -> list[tuple[list[int], float]]:
-        r"""Return the indices and the weight of every group.
+        r"""Return the coefficient indices and the weight of every group.
 
         Returns
         -------
         list of tuples
-            The indices of a group, and weight·√\|g\|.
+            The indices in a group g, and weight·√\|g\|.
         """
         return [(list(g), self.weight * len(g) ** 0.5) for g in self.groups]
 
     def value(self, theta: Array) -> float:
-        """Return r(θ)."""
+        """Return the value of the penalty at ``theta``."""
         return sum(w * float(np.linalg.norm(theta[g])) for g, w in self.levels())
 
     def prox(self, theta: Array, step: float) -> Array:
@@ -227,16 +228,17 @@ class GroupL2(_NoRidge):
 @PENALTIES.register("scad")
 @dataclass(frozen=True, slots=True)
 class Scad(_NoRidge):
-    """Smoothly clipped absolute deviation (Fan and Li): lasso near 0, flat far away.
+    """Smoothly clipped absolute deviation (Fan and Li): lasso near 0, constant far away.
 
-    It is not convex, so only mechanisms that do not require convexity accept it.
+    The penalty is not convex, so only mechanisms that do not require convexity accept it.
 
     Parameters
     ----------
     weight : float
         The slope near 0; a larger weight sets more coefficients to 0.
     shape : float, default 3.7
-        Greater than 2. Coefficients beyond shape·weight are not shrunk at all.
+        Shape parameter, greater than 2. Coefficients whose absolute value exceeds
+        shape·weight are not shrunk at all.
 
     Raises
     ------
@@ -268,14 +270,14 @@ class Scad(_NoRidge):
         return -1 / (self.shape - 1)
 
     def value(self, theta: Array) -> float:
-        """Return r(θ)."""
+        """Return the value of the penalty at ``theta``."""
         w, a, t = self.weight, self.shape, np.abs(theta)
         middle = (2 * a * w * t - t**2 - w**2) / (2 * (a - 1))
         far = w**2 * (a + 1) / 2
         return float(np.where(t <= w, w * t, np.where(t <= a * w, middle, far)).sum())
 
     def prox(self, theta: Array, step: float) -> Array:
-        """Return the minimiser, which is unique for steps below shape − 1."""
+        """Return the proximal map, which is unique for step sizes below shape − 1."""
         w, a, t = self.weight, self.shape, np.abs(theta)
         _check_step(step, a - 1)
         near = np.maximum(t - step * w, 0)
@@ -289,14 +291,15 @@ class Scad(_NoRidge):
 class Mcp(_NoRidge):
     """Minimax concave penalty (Zhang): its slope falls linearly from weight to 0.
 
-    It is not convex, so only mechanisms that do not require convexity accept it.
+    The penalty is not convex, so only mechanisms that do not require convexity accept it.
 
     Parameters
     ----------
     weight : float
         The slope near 0; a larger weight sets more coefficients to 0.
     shape : float, default 3.0
-        Greater than 1. Coefficients beyond shape·weight are not shrunk at all.
+        Shape parameter, greater than 1. Coefficients whose absolute value exceeds
+        shape·weight are not shrunk at all.
 
     Raises
     ------
@@ -326,13 +329,13 @@ class Mcp(_NoRidge):
         return -1 / self.shape
 
     def value(self, theta: Array) -> float:
-        """Return r(θ)."""
+        """Return the value of the penalty at ``theta``."""
         w, g, t = self.weight, self.shape, np.abs(theta)
         near = w * t - t**2 / (2 * g)
         return float(np.where(t <= g * w, near, g * w**2 / 2).sum())
 
     def prox(self, theta: Array, step: float) -> Array:
-        """Return the minimiser, which is unique for steps below shape."""
+        """Return the proximal map, which is unique for step sizes below shape."""
         w, g, t = self.weight, self.shape, np.abs(theta)
         _check_step(step, g)
         near = np.maximum(t - step * w, 0) / (1 - step / g)
@@ -342,14 +345,15 @@ class Mcp(_NoRidge):
 @PENALTIES.register("nuclear")
 @dataclass(frozen=True, slots=True)
 class Nuclear(_NoRidge):
-    """Nuclear norm: weight times the sum of singular values of a coefficient matrix.
+    """Nuclear norm: weight times the sum of the singular values of a coefficient matrix.
 
     Parameters
     ----------
     weight : float
         The weight; a larger weight gives a lower rank.
     shape : tuple of two int
-        Rows and columns of the matrix, formed by the first rows·columns coefficients.
+        Numbers of rows and columns of the matrix, whose entries are the first rows·columns
+        coefficients.
 
     Examples
     --------
@@ -373,7 +377,7 @@ class Nuclear(_NoRidge):
         return theta[: self.shape[0] * self.shape[1]].reshape(self.shape)
 
     def value(self, theta: Array) -> float:
-        """Return r(θ)."""
+        """Return the value of the penalty at ``theta``."""
         singular = np.linalg.svd(self._matrix(theta), compute_uv=False)
         return self.weight * float(singular.sum())
 
@@ -385,7 +389,7 @@ class Nuclear(_NoRidge):
 
 
 def is_uniform(penalty: Penalty | None, columns: int) -> bool:
-    """Return whether a penalty is separable and equal over the first columns.
+    """Return whether a penalty treats the first columns separately and equally.
 
     Parameters
     ----------
@@ -397,7 +401,7 @@ def is_uniform(penalty: Penalty | None, columns: int) -> bool:
     Returns
     -------
     bool
-        True if the penalty is a sum of equal functions of each of these columns.
+        True if the penalty is a sum of the same function of each of these coefficients.
 
     Examples
     --------
@@ -411,7 +415,7 @@ def is_uniform(penalty: Penalty | None, columns: int) -> bool:
 
 
 def restrict_penalty(penalty: Penalty, count: int, columns: int, constant: bool) -> Penalty:
-    """Restrict a penalty with equal weights to ``count`` columns."""
+    """Return a penalty with equal weights, restricted to ``count`` columns."""
     if not isinstance(penalty, Ridge | L1) or not isinstance(penalty.weight, tuple):
         return penalty
     last = penalty.weight[columns:] if constant else ()

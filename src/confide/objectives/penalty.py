@@ -1,6 +1,6 @@
 """The interface of a penalty r(θ): its value, proximal map and curvature.
 
-``ridge(p)`` returns the weights of the quadratic part ½Σwⱼθⱼ², which adds to strong
+``ridge(p)`` returns the weights of the quadratic part ½Σwⱼθⱼ², which increases strong
 convexity. ``nonsmooth_part()`` is the remainder, which needs a proximal step.
 ``least_curvature`` bounds the second derivative from below: 0 for a convex penalty,
 negative for one that is not convex (SCAD, MCP). ``convex`` tells whether theorems that
@@ -36,7 +36,7 @@ class Penalty(Protocol):
         ...
 
     def value(self, theta: Array) -> float:
-        """Return r(θ).
+        """Return the value of the penalty, r(θ).
 
         Parameters
         ----------
@@ -68,7 +68,7 @@ class Penalty(Protocol):
         ...
 
     def ridge(self, dimension: int) -> Array:
-        """Return the weights of the quadratic part.
+        """Return the ridge weights, which define the quadratic part of the penalty.
 
         Parameters
         ----------

@@ -1,11 +1,12 @@
 """Proximal maps of a penalty and a constraint together.
 
-For many pairs, the proximal map of the penalty followed by the projection is exact. Some
-other pairs are solved here by finding the root of a function of one variable. Pairs without
-an exact map are rejected, because the solver's certificate requires one. All maps exist in
-double precision and in double-double precision: a certificate multiplies the rounding error
-of a map by the curvature of all rows, which is too much for doubles
-(docs/proofs/finite-precision.md, twofold-prox).
+For many pairs of a penalty and a constraint, the joint map is the proximal map of the
+penalty followed by the projection. For some other pairs, it is computed by finding the root
+of a function of one variable. Pairs without an exact map are rejected, because the solver's
+certificate requires one. All maps are implemented in double precision and in double-double
+precision: a certificate multiplies the rounding error of a map by the curvature of all
+rows, and in doubles the result would be too large (docs/proofs/finite-precision.md,
+twofold-prox).
 """
 
 from collections.abc import Callable
@@ -107,7 +108,10 @@ def prox(
 
 
 def _group_in_box(nonsmooth: GroupL2, box: Box, theta: Array, step: float) -> Array:
-    """Solve u = clip(θ_g·‖u‖/(‖u‖ + t)), t = step·weight, for ‖u‖ in every group."""
+    """Return the joint map of group lasso and box, by solving for ‖u‖ in every group.
+
+    The equation is u = clip(θ_g·‖u‖/(‖u‖ + t)) with t = step·weight.
+    """
     out = box.project(theta)
     for group, weight in nonsmooth.levels():
         level, point = step * weight, theta[group]
@@ -130,7 +134,7 @@ def _group_in_box(nonsmooth: GroupL2, box: Box, theta: Array, step: float) -> Ar
 
 
 def _group_in_l1_ball(nonsmooth: GroupL2, ball: L1Ball, theta: Array, step: float) -> Array:
-    """Soft-threshold by the lowest level that gives a point in the ball after shrinkage."""
+    """Soft-threshold at the lowest level whose result lies in the ball after shrinkage."""
 
     def shrunk(level: float) -> Array:
         return nonsmooth.prox(soft(theta, level), step)
@@ -163,7 +167,7 @@ def twofold_prox(
 def has_twofold_prox(nonsmooth: NonsmoothPart, constraint: Constraint | None) -> bool:
     """Return whether `twofold_prox` has double-double precision for this pair.
 
-    Maps of other packages are computed in doubles.
+    Penalties and constraints that other packages define are computed in doubles.
     """
     return isinstance(nonsmooth, L1 | GroupL2 | Nuclear | None) and isinstance(
         constraint, Box | Nonnegative | L2Ball | L1Ball | None
@@ -171,7 +175,7 @@ def has_twofold_prox(nonsmooth: NonsmoothPart, constraint: Constraint | None) ->
 
 
 def prox_error(nonsmooth: NonsmoothPart, constraint: Constraint | None, size: int) -> float:
-    """Return a bound on the error of `twofold_prox`, relative to the norm of the point."""
+    """Return a bound on the error of `twofold_prox`, relative to the norm of its input."""
     unit = 64 * TWOFOLD_UNIT if has_twofold_prox(nonsmooth, constraint) else DOUBLE_UNIT
     return (size + 16) * unit
 
@@ -179,7 +183,7 @@ def prox_error(nonsmooth: NonsmoothPart, constraint: Constraint | None, size: in
 def prox_jacobian(
     nonsmooth: NonsmoothPart, constraint: Constraint | None, point: Array, sharpness: float
 ) -> Array | None:
-    """Return the Jacobian of the map (one-sided at kinks), or None if it is unknown."""
+    """Return the Jacobian of `twofold_prox` (one-sided at kinks), or None if unknown."""
     if isinstance(nonsmooth, Nuclear):
         return None
     if isinstance(nonsmooth, GroupL2) and isinstance(constraint, Box | L1Ball):
@@ -298,7 +302,7 @@ def _twofold_group_in_l1_ball(
 
 
 def _root(excess: Callable[[Twofold], Twofold], start: float) -> Twofold:
-    """Refine a root that was found in doubles, by the secant method."""
+    """Refine a root that was found in doubles, using the secant method."""
     before, here = Twofold.of(start * (1 - 1e-9)), Twofold.of(start)
     behind, now = excess(before), excess(here)
     for _ in range(8):
@@ -321,11 +325,12 @@ def _bisected(excess: Callable[[Twofold], Twofold], low: float, high: float) -> 
 
 
 def _low_rank(nonsmooth: Nuclear, point: Twofold, sharpness: float) -> Twofold:
-    """Soft-threshold singular values: u·h(uᵀu) with h(s) = (1 − level/√s)₊.
+    """Soft-threshold the singular values of a matrix u, by computing u·h(uᵀu).
 
-    In the basis of the right singular vectors, computed in doubles and then orthonormalised
-    further, uᵀu is diagonal up to a small remainder. h(uᵀu) is then h of the diagonal plus
-    the divided differences of h times the remainder.
+    Here h(s) = (1 − level/√s)₊. The right singular vectors are computed in doubles and then
+    orthonormalised further. In this basis, uᵀu is diagonal up to a small remainder, and
+    h(uᵀu) is h of the diagonal plus the entrywise product of the remainder and the divided
+    differences of h.
     """
     rows, columns = nonsmooth.shape
     count = rows * columns

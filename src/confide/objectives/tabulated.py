@@ -1,9 +1,10 @@
 """tanh and exp in double-double precision, from a table and a short series.
 
-A table holds the function on a fine grid to 106 bits, computed in integer arithmetic. The
-series starts at the nearest grid point. Its first-order term is an exact or a double-double
-product, and all further terms are below 2⁻²⁰, so that doubles suffice for them. The bounds
-are proved in docs/proofs/finite-precision.md, tabulated.
+A table contains the values of the function on a fine grid to 106 bits, computed in integer
+arithmetic. Other values are computed from a power series around the nearest grid point. Its
+first-order term is an exact or a double-double product, and all further terms are below
+2⁻²⁰, so doubles suffice for them. The error bounds are proved in
+docs/proofs/finite-precision.md, tabulated.
 """
 
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from confide.objectives.twofold import Twofold, two_sum
 STEPS = 256
 """The number of grid points per unit in the table of tanh."""
 REACH = 64
-"""The largest tabulated argument m; tanh(m/2) is 1 there, to within 2⁻⁹¹."""
+"""The largest tabulated argument m, at which tanh(m/2) differs from 1 by at most 2⁻⁹¹."""
 FIXED_BITS = 224
 TANH_ERROR = 2.0**-70
 """The largest absolute error of `tanh_of_half`."""
@@ -29,7 +30,10 @@ EXP_ERROR = 2.0**-72
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """Values and derivatives of tanh in two parts; ``lead`` has 26 bits."""
+    """Values of tanh, ``high`` + ``low``, and its derivatives, ``lead`` + ``rest``.
+
+    ``lead`` has only 26 bits, so its product with another short number is exact.
+    """
 
     high: Array
     low: Array
@@ -60,7 +64,7 @@ def tanh_of_half(margin: Twofold) -> Twofold:
 
 
 def exp_of(margin: Twofold) -> Twofold:
-    """Return exp(m), in double precision above the table, and as exp(−REACH) below it."""
+    """Return exp(m): exp(−REACH) if m < −REACH, and a plain double if m > REACH."""
     inside = np.clip(margin.high, -REACH, REACH)
     nearest = np.rint(inside * FINE_STEPS)
     place = (nearest + REACH * FINE_STEPS).astype(np.intp)

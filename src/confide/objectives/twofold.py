@@ -1,8 +1,9 @@
 """Double-double arithmetic: numbers as unevaluated sums of two doubles, about 106 bits.
 
 The rounding errors of sums and products of doubles are doubles themselves. They can be
-computed exactly (two-sum, and two-product by splitting), and a `Twofold` keeps them. Error
-bounds of its operations are proved in docs/proofs/finite-precision.md, twofold.
+computed exactly, by two-sum and by two-product with splitting. A `Twofold` stores them as
+its low part. Error bounds for operations on `Twofold` numbers are proved in
+docs/proofs/finite-precision.md, twofold.
 """
 
 from dataclasses import dataclass
@@ -48,11 +49,11 @@ class Twofold:
     low: Array
 
     __array_ufunc__ = None
-    """None makes NumPy arrays leave mixed operations to this class."""
+    """None makes NumPy defer to this class in operations that also involve arrays."""
 
     @classmethod
     def of(cls, value: Any) -> "Twofold":
-        """Convert a number or an array of numbers."""
+        """Convert a number or an array of numbers to a `Twofold`."""
         if isinstance(value, Twofold):
             return value
         high = np.asarray(value, np.float64)
@@ -110,7 +111,7 @@ class Twofold:
         return Twofold(*_normal(first, second)) + left.high / more.high
 
     def scaled(self, factor: Any) -> "Twofold":
-        """Multiply by powers of two or their negatives, without rounding."""
+        """Multiply by 0, powers of two or their negatives, without rounding."""
         return Twofold(self.high * factor, self.low * factor)
 
     def __abs__(self) -> "Twofold":
@@ -155,6 +156,6 @@ class Twofold:
 
 
 def _normal(high: Array, low: Array) -> tuple[Array, Array]:
-    """Renormalise a sum, so that its first part is the nearest double."""
+    """Renormalise a pair of doubles, so that the first is the double nearest to the sum."""
     total = high + low
     return total, low - (total - high)

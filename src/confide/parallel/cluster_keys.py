@@ -20,7 +20,7 @@ LONGEST_WAIT_S = 60.0
 
 
 def cluster_keys(distributed: ModuleType) -> Any:
-    """Return settings for encrypted connections that authenticate both ends."""
+    """Return Dask's settings for encrypted connections that authenticate both ends."""
     try:
         return distributed.Security.temporary()
     except ImportError:

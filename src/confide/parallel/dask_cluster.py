@@ -2,17 +2,17 @@
 
 How private rows are protected:
 
-- If a task raises an error, the worker logs "Compute Failed" with the key, up to a thousand
-  characters of the function and its arguments, the exception and its traceback. A function
-  of private rows must therefore never raise on a worker. Send `non_raising(function)`,
-  which returns a `RemoteError` instead of raising and is displayed as "<private>", and
-  `unwrap` its result.
+- If a task raises an error, the worker logs "Compute Failed" with the key of the task, up
+  to a thousand characters of the function and its arguments, the error and its traceback.
+  A function of private rows must therefore never raise on a worker. Send
+  `non_raising(function)`, which returns a `RemoteError` instead of raising and is displayed
+  as "<private>", and call `unwrap` on its result.
 - A value that cannot be pickled is logged as text, so results should be arrays and numbers.
 - A key that Dask generates contains a digest of the arguments, and schedulers show keys to
   anyone. Choose the key yourself: `client.submit(..., key=..., pure=False)`.
 - Workers that are started here log nothing, print nothing, write no rows to disk when
   memory is short, and serve no web page. A cluster that runs elsewhere behaves as its owner
-  configured it, which includes the use of `tls://`.
+  configured it, also with respect to encryption (`tls://`).
 - The ports of a local cluster listen on this machine only, but every account of the machine
   can reach them, and a connected client can read the rows and run programs. They therefore
   accept only TLS connections, with a certificate made for this cluster that both ends must
@@ -43,16 +43,19 @@ Client: TypeAlias = Any
 
 MOST_WORKERS: Final = 1024
 CONNECT_TIMEOUT_S: Final = 10.0
-"""Seconds to wait for a remote scheduler, and as long again for its workers."""
+"""Seconds to wait for a remote scheduler, and then again for its workers."""
 
 _SPAWN_VARIABLES: Final = "distributed.nanny.pre-spawn-environ"
 _KEPT_MEMORY: Final = {
     "MALLOC_TRIM_THRESHOLD_": str(2**28),
     "MALLOC_MMAP_THRESHOLD_": str(2**25),
 }
-"""By default Dask lets workers return memory at once, which slows down blocks fivefold."""
+"""Allocator settings with which workers keep freed memory for reuse.
+
+By default, Dask makes them return it to the system at once, which makes computations on
+blocks of rows five times slower."""
 _LEFT_BEHIND: Final = ("PYTHONHASHSEED", "__DASK_PARENT_PID")
-"""Variables that Dask also sets in the parent when it starts a worker."""
+"""Environment variables that Dask sets in the parent, too, when it starts a worker."""
 
 _LOGGERS: Final = ("distributed", "distributed.client")
 _SETTINGS: Final = {
@@ -87,8 +90,8 @@ def connected(
     Raises
     ------
     InvalidParameter
-        Both are given, one of them is invalid, the address does not answer, or Dask is
-        not installed.
+        Both parameters are given, one of them is invalid, no scheduler answers at the
+        address, or Dask is not installed.
 
     Examples
     --------
@@ -141,7 +144,7 @@ def current_client() -> Client | None:
 
 @dataclass(frozen=True, slots=True)
 class RemoteError:
-    """The result of a non-raising function after an error; it contains no values.
+    """An error on a worker, returned instead of raised, without values of the data.
 
     Parameters
     ----------
@@ -163,12 +166,14 @@ class RemoteError:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class NonRaising:
-    """A function that never raises on a worker, where errors are logged with arguments.
+    """A function that returns errors instead of raising them.
+
+    An error raised on a worker would be logged there, together with the arguments.
 
     Parameters
     ----------
     function : callable
-        The function.
+        The function to call.
 
     Examples
     --------
@@ -182,7 +187,7 @@ class NonRaising:
     function: Callable[..., Any]
 
     def __call__(self, *values: Any) -> Any:
-        """Return the function's result, or `RemoteError`."""
+        """Return the function's result, or a `RemoteError` if it raises an error."""
         try:
             return self.function(*values)
         except ConfideError as error:
@@ -198,7 +203,7 @@ class NonRaising:
 
 
 def non_raising(function: Callable[..., Any]) -> NonRaising:
-    """Wrap a function so that it can be sent to workers; `unwrap` its results.
+    """Wrap a function so that it can be sent to workers; call `unwrap` on its results.
 
     Parameters
     ----------
@@ -220,12 +225,12 @@ def non_raising(function: Callable[..., Any]) -> NonRaising:
 
 
 def unwrap(result: Any) -> Any:
-    """Return the result of a non-raising function, or raise its error.
+    """Return the result of a `NonRaising` function, or raise the error that it returned.
 
     Parameters
     ----------
     result : object
-        Return value of the function.
+        The value that the function returned.
 
     Returns
     -------
@@ -321,7 +326,8 @@ async def _visit(distributed: ModuleType, address: str) -> None:
     """Test the connection with a temporary client.
 
     A client that cannot connect would remain the default client, and Dask would close it
-    only at garbage collection, on an arbitrary thread. Here its own event loop closes it.
+    only at garbage collection, on an arbitrary thread. The temporary client is closed by
+    its own event loop.
     """
     client = distributed.Client(
         address, timeout=CONNECT_TIMEOUT_S, asynchronous=True, set_as_default=False
@@ -353,7 +359,7 @@ def _check_that_workers_are_there(client: Client, address: str) -> None:
 
 @contextmanager
 def _without_logging() -> Iterator[None]:
-    """Disable Dask's logging in this process: it logs values that it could not send."""
+    """Disable Dask's logging in this process, which logs values that it could not send."""
     loggers = [logging.getLogger(name) for name in _LOGGERS]
     levels = [logger.level for logger in loggers]
     for logger in loggers:

@@ -20,12 +20,12 @@ def _blas() -> ThreadpoolController:
 
 @cache
 def pool(threads: int) -> ThreadPoolExecutor:
-    """Return the pool of this process with this number of threads."""
+    """Return this process's pool of ``threads`` threads, which is created on first use."""
     return ThreadPoolExecutor(threads, thread_name_prefix="confide")
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:
-    """Limit BLAS to one thread per product, since blocks are processed in parallel."""
+    """Limit BLAS to one thread in a context, because blocks are processed in parallel."""
     limit: AbstractContextManager[Any] = _blas().limit(limits=1, user_api="blas")
     return limit
 
@@ -50,11 +50,14 @@ THREAD_LIMITS: Final = (
     "VECLIB_MAXIMUM_THREADS",
     "NUMEXPR_NUM_THREADS",
 )
-"""Variables that are read when NumPy is imported, and set when a worker starts."""
+"""Environment variables that limit NumPy's threads and are read when it is imported."""
 
 
 def cannot_start(what: str) -> ConfideError:
-    """Return the error for workers that exit at once, as in a script without main guard."""
+    """Return the error for worker processes that exit at once.
+
+    This happens in a script without ``if __name__ == "__main__":``.
+    """
     return ConfideError(
         f"worker processes exited right after starting. In a script, {what} "
         'below `if __name__ == "__main__":`, because workers import the script.'
@@ -82,7 +85,7 @@ def single_threaded() -> Iterator[None]:
 
 @contextmanager
 def preserve_environment(names: Iterable[str]) -> Iterator[None]:
-    """Restore the current values of these variables on exit."""
+    """Restore the current values of these environment variables on leaving the context."""
     before = {name: os.environ.get(name) for name in names}
     try:
         yield

@@ -1,4 +1,4 @@
-"""Predictions of the accuracy of a fit, from public facts alone."""
+"""Predictions of the accuracy of a fit, from public information only."""
 
 from confide.planning.array_plan import compare_mechanisms, make_plan
 from confide.planning.fit_plan import MOSTLY_NOISE, SUPPOSED, FitPlan, plan_fit

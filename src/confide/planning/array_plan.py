@@ -1,4 +1,4 @@
-"""Plans of fits to arrays, from the numbers of rows and columns only."""
+"""Plans of fits to arrays, of which only the numbers of rows and columns are known."""
 
 import math
 from typing import Any, Literal, cast
@@ -22,7 +22,7 @@ from confide.privacy import Budget, Neighbours, check_budget
 
 MOST_COLUMNS = 10**6
 MOST_WITH_INTERVALS = 500
-"""Largest number of columns in a plan with intervals; the time grows with its cube."""
+"""Largest number of columns in a plan with intervals, since planning takes cubic time."""
 NOT_PLANNED = (
     "The effect of noise over several fits or steps cannot be predicted: fit simulated "
     "data, or plan with mechanism='objective'."
@@ -46,7 +46,7 @@ def make_plan(
     intervals: Any = None,
     classes: int = 2,
 ) -> Plan:
-    """Plan a fit to arrays from public facts, without reading data or spending budget.
+    """Predict the accuracy of a fit to arrays, without reading data or spending budget.
 
     Use `plan_fit` for fits with a schema.
 
@@ -65,20 +65,20 @@ def make_plan(
     neighbours : {"add-remove", "replace-one"}, optional
         Neighbour relation to protect; by default that of the mechanism.
     row_norm : float, default=1.0
-        Public bound on the length of a row.
+        Public bound on the norm of a row.
     l2 : float or "auto", default="auto"
-        Ridge of the fit.
+        Ridge penalty of the fit; by default the mechanism chooses it.
     level : float, default=0.95
         Confidence level of intervals; a level in ``intervals`` takes precedence.
     signal : float, default=1.0
-        Spread of the linear predictor over the rows; for "linear" in units of the residual
-        standard deviation.
+        Standard deviation of the linear predictor over the rows; for "linear" in units of
+        the residual standard deviation.
     target_bound : float, optional
         Public bound on the target, for "linear" and "poisson".
     slope_bound : float, optional
         Public bound on the slope of the loss.
     intervals : bool, float or Intervals, optional
-        Intervals of the fit, as for an estimator.
+        Intervals that the fit releases, specified as for an estimator.
     classes : int, default=2
         Number of classes of a logistic model.
 
@@ -107,7 +107,7 @@ def make_plan(
     plain = MODELS.find(model)()
     chosen = MECHANISMS.find(mechanism)() if isinstance(mechanism, str) else mechanism
     if isinstance(chosen, type) or getattr(chosen, "name", None) not in NOISE_IS_ON:
-        must = f"one of {list(NOISE_IS_ON)} or such a mechanism"
+        must = f"one of {list(NOISE_IS_ON)}, by name or as an object"
         raise InvalidParameter("mechanism", must, mechanism, NOT_PLANNED)
     wish = Intervals.read(intervals)
     usual = chosen.default_neighbours
@@ -173,7 +173,10 @@ def compare_mechanisms(
     slope_bound: float | None = None,
     intervals: Any = None,
 ) -> tuple[Plan, ...]:
-    """Plan with every mechanism that supports the model, sorted by total error.
+    """Compare plans of the same fit with different mechanisms.
+
+    Mechanisms whose errors cannot be predicted or that do not support the model are left
+    out.
 
     Parameters
     ----------
@@ -188,24 +191,25 @@ def compare_mechanisms(
     neighbours : {"add-remove", "replace-one"}, optional
         Neighbour relation to protect; by default that of each mechanism.
     row_norm : float, default=1.0
-        Public bound on the length of a row.
+        Public bound on the norm of a row.
     l2 : float or "auto", default="auto"
-        Ridge of the fit.
+        Ridge penalty of the fit; by default every mechanism chooses its own.
     level : float, default=0.95
         Confidence level of intervals.
     signal : float, default=1.0
-        Spread of the linear predictor over the rows.
+        Standard deviation of the linear predictor over the rows; for "linear" in units of
+        the residual standard deviation.
     target_bound : float, optional
         Public bound on the target.
     slope_bound : float, optional
         Public bound on the slope of the loss.
     intervals : bool, float or Intervals, optional
-        Intervals of the fit.
+        Intervals that the fit releases, specified as for an estimator.
 
     Returns
     -------
     tuple of Plan
-        One plan for each mechanism, with the smallest error first.
+        One plan for each mechanism, sorted by total error with the smallest first.
 
     Examples
     --------
@@ -243,7 +247,7 @@ def compare_mechanisms(
 
 
 def _several(loss: Loss, classes: int) -> int:
-    """Return the number of classes of the loss: 2 if every class has its own fit."""
+    """Return the number of classes in the loss; 2 for binary and one-vs-rest fits."""
     count = whole_number("classes", classes)
     return count if is_logistic(loss) and 2 < count <= MOST_CLASSES else 2
 

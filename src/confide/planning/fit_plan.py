@@ -1,4 +1,4 @@
-"""Plans of fits with a schema: expected errors and interval widths, from public facts.
+"""Plans of fits with a schema: errors and interval widths predicted without data.
 
 A plan takes an estimator with all its settings and a number of rows. It simulates many
 tables that match the schema, predicts the result of the fit on each of them, and reports
@@ -38,25 +38,25 @@ from confide.planning.supposition import suppose_table
 from confide.privacy import Budget, Guarantee
 
 DRAWS = 25
-"""Number of simulated tables."""
+"""Default number of simulated tables."""
 MOSTLY_NOISE = 0.8
-"""Smallest ratio of error to effect at which a model is reported as mostly noise."""
+"""From this ratio of error to typical effect on, a model is reported as mostly noise."""
 USEFUL_RATIO = 0.5
-"""Ratio of error to effect that the advice aims for."""
+"""Ratio of error to typical effect at the number of rows or budget that is advised."""
 LARGEST_EPSILON = 1000.0
 MOST_FEATURES = 500
 
 
 @dataclass(frozen=True, slots=True)
 class FitPlan:
-    """Expected errors and interval widths of a fit, for every summary line and column.
+    """Expected errors and interval widths for the lines of a model summary and the columns.
 
     Use `plan_fit` to create a plan.
 
     Parameters
     ----------
     model : estimator
-        The estimator that was planned.
+        The estimator whose fit is planned.
     rows : int
         Planned number of rows.
     fit : CalibratedFit
@@ -64,9 +64,9 @@ class FitPlan:
     lines : tuple of LinePlan
         Expected error and interval width of each line of the summary.
     columns : tuple of LinePlan
-        Expected error and interval width of each column, from the medians over its lines.
+        Expected error and interval width of each column, as medians over its lines.
     shapes : Shapes
-        Shapes of real tables from which columns were simulated.
+        Distributions in real tables, from which columns were simulated.
     made : dict, optional
         Cache of plans for other budgets and numbers of rows.
 
@@ -106,7 +106,7 @@ class FitPlan:
 
     @property
     def main(self) -> Calibration:
-        """Noise and guarantee of the coefficients, without ranges and intervals."""
+        """Calibration for the coefficients only, without private ranges and intervals."""
         found: Any = self.fit.calibration
         while isinstance(found, RangesCalibration | IntervalCalibration):
             found = found.main
@@ -128,12 +128,12 @@ class FitPlan:
 
     @property
     def noise_ratio(self) -> float:
-        """Root mean square ratio of error to typical effect over the columns."""
+        """Ratio of error to typical effect, as a root mean square over the columns."""
         ratios = [min(column.ratio, 1e3) for column in self.columns]
         return math.sqrt(float(np.mean(np.square(ratios))))
 
     def line(self, name: str) -> LinePlan:
-        """Return the expected error and width of a column or of a summary line.
+        """Return the expected error and interval width of a column or summary line.
 
         Parameters
         ----------
@@ -214,7 +214,7 @@ class FitPlan:
         Returns
         -------
         int or None
-            The number, accurate to a few percent; None if no number suffices.
+            The number of rows, accurate to a few percent; None if no number suffices.
         """
         reached = _is_narrow(self, name, width, cautious=cautious)
 
@@ -242,7 +242,7 @@ class FitPlan:
         Returns
         -------
         Pure, Approx, Zcdp or None
-            A budget of the same kind, accurate to a few percent; None if no budget
+            A budget of the same type, accurate to a few percent; None if no budget
             suffices.
         """
         reached = _is_narrow(self, name, width, cautious=cautious)
@@ -254,12 +254,12 @@ class FitPlan:
         return None if found is None else resized(self.budget, found)
 
     def useful_rows(self) -> int | None:
-        """Return the number of rows at which errors are half of a typical effect.
+        """Return the number of rows that reduces the error to half of a typical effect.
 
         Returns
         -------
         int or None
-            The number of rows, or None if no number suffices.
+            The number of rows, at least the planned one; None if no number suffices.
         """
 
         def enough(rows: float) -> bool:
@@ -288,12 +288,12 @@ class FitPlan:
         )
 
     def useful_budget(self) -> Budget | None:
-        """Return the budget at which errors are half of a typical effect.
+        """Return the budget that reduces the error to half of a typical effect.
 
         Returns
         -------
         Pure, Approx, Zcdp or None
-            The budget, or None if no budget suffices.
+            The budget, at least the planned one; None if no budget suffices.
         """
 
         def enough(epsilon: float) -> bool:
@@ -324,7 +324,9 @@ class FitPlan:
         ]
         if isinstance(self.fit.calibration, RangesCalibration):
             share = f"{float(self.fit.calibration.share):.0%}"
-            found.append(("ranges", f"{share} of the budget for {len(self.bought_ranges)}"))
+            found.append(
+                ("ranges", f"{len(self.bought_ranges)}, from {share} of the budget")
+            )
         inner: Any = self.fit.calibration
         inner = inner.main if isinstance(inner, RangesCalibration) else inner
         if isinstance(inner, IntervalCalibration):
@@ -374,7 +376,7 @@ SUPPOSED = (
     ),
     "randomly correlated columns that contribute equally to the target",
 )
-"""Assumptions of a plan about the table, which is not read."""
+"""Assumptions of a plan about the table, which has not been read."""
 WIDTH = 88
 
 
@@ -392,12 +394,12 @@ def plan_fit(
     draws : int, default=25
         Number of simulated tables.
     shapes : Shapes, optional
-        Shapes of the simulated columns; by default those of real public tables.
+        Distributions used to simulate columns; by default those of real public tables.
 
     Returns
     -------
     FitPlan
-        Expected errors and interval widths, by line and by column.
+        Expected errors and interval widths, by summary line and by column.
 
     Raises
     ------
@@ -444,7 +446,7 @@ def plan_fit(
 
 
 def _check_width(schema: Any) -> None:
-    """Raise if a schema has too many features: the time grows with their cube."""
+    """Raise if a schema has too many features, because planning takes cubic time."""
     features = 0 if schema is None else len(schema.features)
     if features > MOST_FEATURES:
         raise InvalidParameter(
@@ -477,7 +479,7 @@ Search: TypeAlias = Callable[[FitPlan], bool]
 
 
 def _is_narrow(plan: FitPlan, name: str, width: float, *, cautious: bool) -> Search:
-    """Return a function that checks whether a plan gives an interval of this width."""
+    """Return a function that checks whether a plan predicts a narrow enough interval."""
     number = isinstance(width, int | float) and not isinstance(width, bool)
     if not number or not 0 < width < math.inf:
         raise InvalidParameter("width", "a positive finite number", width)

@@ -1,9 +1,10 @@
-"""Predicted errors of coefficients and interval widths on one simulated table.
+"""Prediction of coefficient errors and interval widths for one simulated table.
 
-The prediction follows the steps of a fit: coefficients under ridge and noise, moments at
-these coefficients with noise of their own, and intervals computed by the code of a fit.
-Moments of the loss are expectations, so that the number of rows is not limited. There is no
-formula for mechanisms that add noise in several steps: they are run on simulated rows.
+The prediction follows the steps of a fit. It computes the coefficients that result from
+ridge and noise, then the moments of the loss at these coefficients, to which separate noise
+is added, and finally the intervals, with the same code as a fit. The moments are computed
+as expectations and not from rows, so the number of rows is not limited. There is no such
+formula for mechanisms that add noise in several steps. They are run on simulated rows.
 """
 
 import math
@@ -32,19 +33,20 @@ from confide.planning.interval_width import ExpectedMoments, interval_widths
 from confide.planning.supposition import SupposedTable, SupposedTarget, Supposition
 
 ROUNDS = 4
-"""Number of alternating updates of the coefficients and of the curvature at them."""
+"""Number of rounds in which the curvature and the coefficients are updated in turn."""
 SCORE_DRAWS = 400
 MOST_TRIAL_ROWS = 20_000
-"""Largest number of simulated rows."""
+"""Largest number of simulated rows on which a mechanism is run."""
 MIDDLE_OF_ERRORS = float(ndtri(0.75))
-"""Median absolute value of a standard normal error."""
+"""Median of the absolute value of a standard normal variable."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Forecast:
-    """Predicted lines of a summary on one simulated table: effects, errors and widths.
+    """Effects, errors and interval widths of the summary lines for one simulated table.
 
-    A width is NaN if there are no intervals or if the line is not identified.
+    The effects are the true ones. A width is NaN if there are no intervals or if the effect
+    is not identified.
     """
 
     names: tuple[str, ...]
@@ -54,7 +56,7 @@ class Forecast:
 
     @classmethod
     def together(cls, parts: "list[Forecast]") -> "Forecast":
-        """Return the lines of several codings as one forecast."""
+        """Concatenate the forecasts for several codings of the target."""
         return cls(
             tuple(name for one in parts for name in one.names),
             np.concatenate([one.effects for one in parts]),
@@ -64,12 +66,16 @@ class Forecast:
 
 
 def follows(calibration: Calibration) -> bool:
-    """Return whether a mechanism adds noise once, to the objective or to its minimiser."""
+    """Return whether errors are predicted by a formula, without simulated rows.
+
+    There is a formula for mechanisms that add noise once, to the objective or to its
+    minimiser.
+    """
     return calibration.mechanism.name in ("objective", "output", "intervals")
 
 
 def forecast(table: SupposedTable, rows: int, number: int) -> Forecast:
-    """Return the forecast for one simulated table."""
+    """Predict the summary lines for one simulated table; ``number`` is the seed."""
     draw, entropy = generator(number), Entropy.seeded(number)
     codings = range(len(table.targets))
     return Forecast.together(
@@ -127,7 +133,7 @@ def _times(factor: float, matrix: Any) -> Array:
 
 
 def _typical_weight(objective: Objective, second: Array) -> float:
-    """Return the weight of a typical record, which decreases with the length of its row."""
+    """Return the weight of a typical record; 1 unless rows are weighted by their norm."""
     if objective.longest_row is None:
         return 1.0
     return min(HEAVIEST, objective.row_norm / math.sqrt(float(np.trace(second))))
@@ -167,7 +173,11 @@ def _averages(
 
 
 def _moments_of_scores(supposed: Supposition, theta: Array) -> tuple[Array, Array]:
-    """Return the mean curvature of a multinomial loss, which equals its scatter."""
+    """Return the mean Hessian and the mean squared gradient of a multinomial loss.
+
+    Both are matrices with respect to the scores. They are assumed to be equal, as they are
+    for a correct model.
+    """
     count = supposed.coefficients.shape[1]
     table, basis = theta.reshape(-1, count), sum_zero_basis(count + 1)
     spread = np.sqrt(np.maximum(np.diag(table.T @ supposed.covariance @ table), 0.0))
@@ -184,7 +194,11 @@ def _moments_of_scores(supposed: Supposition, theta: Array) -> tuple[Array, Arra
 
 
 def try_release(table: SupposedTable, rows: int, number: int) -> Forecast:
-    """Return the errors of one release on simulated rows, without intervals."""
+    """Run the mechanism on simulated rows, and return its errors without intervals.
+
+    Every absolute error is divided by the median of |Z| for a standard normal Z. The median
+    over the simulated tables then estimates a standard deviation.
+    """
     objective = table.calibration.objective
     if is_multinomial(objective.loss):
         raise InvalidParameter(
@@ -234,7 +248,11 @@ def _margins(table: SupposedTable, design: Array, plain: Array) -> Array:
 def _without_links(
     table: SupposedTable, target: SupposedTarget, plain: Array, design: Array
 ) -> Array:
-    """Rescale coefficients so that independent columns give scores the assumed spread."""
+    """Rescale coefficients to the assumed mean and spread of the linear predictor.
+
+    This is necessary because the coefficients were chosen for correlated columns, and the
+    columns of ``design`` are independent.
+    """
     slopes = plain[: design.shape[1]]
     reached = float(np.std(design @ slopes))
     scaled = slopes * (float(target.spreads[0]) / reached if reached else 1.0)

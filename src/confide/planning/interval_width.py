@@ -1,9 +1,9 @@
 """Expected widths of released intervals, computed before anything is released.
 
-A released interval is computed from noisy moments, and the noise widens it. To predict the
-width, this module assumes moments of the expected size, adds noise as in a fit, and
-computes intervals as in a fit. This is repeated with several draws of the noise. No private
-data are used.
+A released interval is computed from noisy moments of the loss, and the noise widens it. To
+predict the width, this module assumes moments of the expected size, adds noise as in a fit,
+and computes intervals as in a fit. This is repeated with several draws of the noise. No
+private data are used.
 """
 
 from dataclasses import dataclass
@@ -19,14 +19,18 @@ from confide.privacy import Neighbours
 
 LEAST_DRAWS = 9
 SIMULATED_COEFFICIENTS = 150
-"""Number of draws times coefficients. With many coefficients, fewer draws suffice."""
+"""Number of noise draws times number of coefficients.
+
+With many coefficients, fewer draws suffice.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectedMoments:
-    """Assumptions about unseen data, in units of the objective.
+    """Assumed moments of the loss for data that are not read, in units of the objective.
 
-    ``curvature`` and ``scatter`` are sums over all rows, at the released ``coefficients``.
+    ``curvature`` is the sum of the Hessian of the loss over all rows, and ``scatter`` the
+    sum of the outer product of its gradient, both at the released ``coefficients``.
     """
 
     rows: int
@@ -44,7 +48,8 @@ def interval_widths(
 ) -> Array:
     """Return the interval widths for one draw of the noise, computed as in a fit.
 
-    The width is NaN for a direction that the noisy moments do not identify.
+    ``directions`` has one linear function of the coefficients per row. The width is NaN if
+    the noisy moments do not identify the function.
     """
     main, mechanism = calibration.main, calibration.mechanism
     on = "coefficients" if main.solver_noise is None else "linear term"
@@ -70,9 +75,10 @@ def planned_widths(
     directions: Array,
     level: float,
 ) -> tuple[Array, Array]:
-    """Return the median and the upper quartile of the widths for every direction.
+    """Return the median and upper quartile of each interval width over the noise.
 
-    In draws that do not identify a direction, its width is taken to be infinite.
+    ``directions`` has one linear function of the coefficients per row. In draws of the
+    noise that do not identify the function, its interval is treated as infinitely wide.
     """
     draws = max(LEAST_DRAWS, SIMULATED_COEFFICIENTS // len(expected.coefficients))
     lengths = [

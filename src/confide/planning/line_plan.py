@@ -1,4 +1,4 @@
-"""Expected error and interval width of a line of the summary, or of a column."""
+"""Expected error and interval width of a line of a model summary, or of a column."""
 
 import math
 from dataclasses import dataclass, field, replace
@@ -9,14 +9,16 @@ import numpy as np
 from confide._types import Array
 
 SELDOM = 0.5
-"""Smallest share of simulated tables with an interval at which a width is reported."""
+"""A width is reported if at least this share of the simulated tables has an interval."""
 
 
 @dataclass(frozen=True, slots=True)
 class LinePlan:
-    """Expected error and interval width of one line of a summary, or of a whole column.
+    """Expected error and interval width of one line of a model summary, or of a column.
 
-    Without intervals all widths are NaN.
+    The values for a column are medians over its lines.
+
+    If the fit releases no intervals, all widths are NaN.
 
     Parameters
     ----------
@@ -25,9 +27,9 @@ class LinePlan:
     per : str
         Unit of the effect.
     effect : float
-        Size of a typical effect.
+        Size of a typical effect: the median absolute effect in the simulated tables.
     error : float
-        Typical error of the released estimate, including bias.
+        Root mean square error of the released estimate, including bias.
     width : float
         Likely width of the interval: the median over the simulated tables.
     narrow : float
@@ -35,10 +37,10 @@ class LinePlan:
     wide : float
         Upper quartile of the width.
     identified : float
-        Share of the simulated tables that give an interval. The median and the quartiles
-        are over these tables.
+        Share of the simulated tables in which there is an interval. The median and the
+        quartiles of the width are taken over these tables.
     widths : tuple of float, default=()
-        Width on every simulated table.
+        Width in each simulated table.
 
     Examples
     --------
@@ -83,7 +85,7 @@ class LinePlan:
 
 
 def places_of(column: Any, names: tuple[str, ...]) -> list[int]:
-    """Return the indices of the lines of a column, for all labels."""
+    """Return the indices in ``names`` of the summary lines of a column, for all classes."""
     shown = () if column.coded else column.lines().names
     own = {*column.features, *shown}
     return [j for j, name in enumerate(names) if name in own or name.split(": ")[-1] in own]
@@ -92,7 +94,7 @@ def places_of(column: Any, names: tuple[str, ...]) -> list[int]:
 def column_plan(
     column: Any, places: list[int], effects: Array, errors: Array, widths: Array
 ) -> LinePlan:
-    """Return the plan of a column, from the medians over its lines."""
+    """Summarise the lines of a column by medians of their effects, errors and widths."""
     middle = median_of_known(widths[:, places], axis=1)
     effect, error = np.median(effects[places]), np.median(errors[places])
     known = float(np.mean(np.isfinite(widths[:, places])))
@@ -102,7 +104,7 @@ def column_plan(
 
 
 def line_plan(name: str, per: str, effect: float, error: float, widths: Array) -> LinePlan:
-    """Return the plan of a line, with the median and quartiles of its finite widths."""
+    """Summarise one line by the median and quartiles of its finite widths."""
     finite = np.isfinite(widths)
     known = float(np.mean(finite))
     quartiles = [math.nan] * 3
@@ -116,7 +118,10 @@ def line_plan(name: str, per: str, effect: float, error: float, widths: Array) -
 
 
 def median_of_known(values: Array, axis: int) -> Array:
-    """Return medians with missing values as infinite; NaN if more than half are missing."""
+    """Return medians in which missing values are treated as infinite.
+
+    A median is NaN if more than half of its values are missing.
+    """
     known = np.isfinite(values).mean(axis=axis) >= SELDOM
     safe = np.where(np.isfinite(values), values, np.inf)
     return np.where(known, np.median(safe, axis=axis), np.nan)

@@ -1,16 +1,18 @@
-"""Predictions of the accuracy of a fit from public facts, before any budget is spent.
+"""Prediction of the accuracy of a fit to arrays, from public information only.
 
-Noise and ridge come from the mechanism's calibration. With τ² = E xⱼ² for a feature j,
+The noise and the ridge Λ come from the calibration of the mechanism. For n rows, a loss φ
+and a feature j with τ² = E xⱼ², the curvature H of the objective and the two variances of a
+coefficient are
 
     H = n·E[φ″]·τ² + Λ
     sampling   n·E[φ′²]·τ² / H²
     privacy    Cov(b) / H² for noise b on the linear term, plus Cov(noise) on coefficients
 
-The expectations are taken at the coefficients that result from ridge and noise. Errors of
-the coefficients spread the predictor and so lower the curvature, which in turn enlarges the
-errors. The equations are therefore solved self-consistently. Curvature along the signal
-differs from curvature across it, so that errors are reported as root mean squares over
-coefficients.
+The expectations depend on the coefficients that result from ridge and noise. Errors of the
+coefficients increase the variance of the linear predictor. This lowers the curvature φ″,
+which in turn enlarges the errors. The equations are therefore solved iteratively. The
+curvature in the direction of the true coefficients differs from the curvature at right
+angles to it, so errors are reported as root mean squares over all coefficients.
 """
 
 import math
@@ -63,11 +65,11 @@ class Plan:
     neighbours : Neighbours
         Neighbour relation of the guarantee.
     row_norm : float
-        Bound on the length of a row.
+        Bound on the norm of a row.
     level : float
         Confidence level of intervals.
     signal : float
-        Spread of the linear predictor over the rows.
+        Standard deviation of the linear predictor over the rows.
     target_bound : float or None
         Bound on the target.
     slope_bound : float or None
@@ -77,12 +79,12 @@ class Plan:
     noise_scale : float
         Scale of the noise.
     ridge : float
-        Ridge of the fit.
+        Ridge penalty of the fit.
     calibration : Calibration
         Noise and guarantee of the fit.
     intervals : IntervalCalibration, optional
         Noise and guarantee of a fit with intervals. If None, the fit releases no intervals,
-        and widths are those of intervals that cost no budget.
+        and the widths are those of hypothetical intervals that cost no budget.
     privacy_error : float
         Error of a coefficient due to privacy noise.
     sampling_error : float
@@ -91,11 +93,13 @@ class Plan:
         Share of a coefficient that the ridge removes; negative if strong noise inflates the
         coefficient.
     typical_coefficient : float
-        Size of a coefficient if all coefficients contribute equally to the signal.
+        Absolute value of a coefficient if all features contribute equally to the linear
+        predictor.
     curvature : float
-        Mean curvature of the loss per row.
+        Mean over the rows of the second derivative of the loss, weighted by squared
+        features.
     scatter : float
-        Mean squared slope of the loss per row.
+        Mean over the rows of the squared derivative of the loss, with the same weights.
     classes : int, default=2
         Number of classes. With three or more, coefficients are those of one class in a
         multinomial fit.
@@ -135,12 +139,16 @@ class Plan:
 
     @property
     def scores_share(self) -> float:
-        """Information per score coordinate of K classes, relative to two classes: 4/K."""
+        """Curvature of the K-class loss per score, relative to two classes: 4/K."""
         return 4 / self.classes if self.classes > 2 else 1.0
 
     @property
     def class_share(self) -> float:
-        """Norm of one row of the sum-to-zero basis of K classes; 1 for two classes."""
+        """Error of one class's coefficient per error in the sum-to-zero basis.
+
+        This is the norm √(1 − 1/K) of a row of the basis for K classes, and 1 for two
+        classes.
+        """
         return math.sqrt(1 - 1 / self.classes) if self.classes > 2 else 1.0
 
     @property
@@ -150,12 +158,12 @@ class Plan:
 
     @property
     def target_unit(self) -> float:
-        """The size of one unit of the objective, in the user's units."""
+        """One unit of the target in the objective, expressed in the user's units."""
         return (self.target_bound or 1.0) if self.family.identity_link else 1.0
 
     @property
     def noise_variances(self) -> tuple[float, float]:
-        """Noise variances per coordinate: on the linear term, and on the coefficients."""
+        """Noise variances per coordinate, on the linear term and on the coefficients."""
         *linear, last = _variances(self.calibration)
         return float(sum(linear)), float(last)
 
@@ -178,19 +186,20 @@ class Plan:
         return 2 * float(ndtri((1 + self.level) / 2)) * both
 
     def released_widths(self, second: Array, lines: Array) -> tuple[Array, Array]:
-        """Return the expected widths of released intervals for linear functions.
+        """Return the expected interval widths for linear functions of the coefficients.
 
         Parameters
         ----------
         second : ndarray
-            Mean product of every pair of features, with the intercept last.
+            Matrix of the mean products of all pairs of features, with the constant column
+            last.
         lines : ndarray
-            Coefficients of the linear functions, one function in each row.
+            Matrix with one linear function of the coefficients in each row.
 
         Returns
         -------
         tuple of two ndarray
-            Medians and upper quartiles of the widths over simulated noise.
+            Medians and upper quartiles of the widths over draws of the noise.
         """
         assert self.intervals is not None  # noqa: S101
         kept = self.typical_coefficient * (1 - self.shrinkage)
@@ -216,7 +225,7 @@ class Plan:
 
     @property
     def dominated_by(self) -> Literal["privacy", "sampling"]:
-        """The larger of the two sources of error."""
+        """Name of the larger of the two sources of error."""
         return "privacy" if self.privacy_error >= self.sampling_error else "sampling"
 
     @property
@@ -226,14 +235,14 @@ class Plan:
         if self.classes > 2:
             targets = f"{self.classes} {targets.replace('logistic', 'multinomial')}"
         return (
-            f"rows have length {self.row_norm:g} and evenly distributed directions",
+            f"rows have length {self.row_norm:g} and uniformly distributed directions",
             targets,
             "all coefficients contribute equally to the signal",
             "errors are roughly normal, and not much larger than a typical coefficient",
         )
 
     def with_rows(self, rows: int) -> "Plan":
-        """Return the plan for another number of rows, with the same split of the budget.
+        """Return the plan for another number of rows, with the same noise and ridge.
 
         Parameters
         ----------
@@ -288,12 +297,12 @@ class Plan:
         return many
 
     def records(self) -> list[dict[str, Any]]:
-        """Return the lines of the plan as a list of dictionaries.
+        """Return the names and values in the printed plan as a list of dictionaries.
 
         Returns
         -------
         list of dict
-            One dictionary for each line, with its name and value.
+            One dictionary with a name and a value for each line.
         """
         return [{"name": name, "value": value} for name, value in self._lines()]
 
@@ -318,7 +327,7 @@ class Plan:
             ("typical coefficient", self.typical_coefficient),
             ("error from privacy", self.privacy_error),
             ("error from sampling", self.sampling_error),
-            ("share lost to the ridge", self.shrinkage),
+            ("shrinkage by the ridge", self.shrinkage),
             ("total error", self.total_error),
             *self._share(),
             (f"width of a {100 * self.level:g} % interval", self.interval_width),
@@ -326,7 +335,7 @@ class Plan:
         ]
 
     def _share(self) -> list[tuple[str, str]]:
-        """Return the share of the budget for intervals, if the plan has intervals."""
+        """Return a line with the share of the budget for intervals, if there are any."""
         if self.intervals is None:
             return []
         share = 1 - self.intervals.split[0]
@@ -339,10 +348,11 @@ def _kron(one: Any, other: Array) -> Array:
 
 
 def solve_errors(plan: Plan) -> Plan:
-    """Return the plan with its errors, which are solved for self-consistently.
+    """Return the plan with its errors, obtained by iteration to a fixed point.
 
-    Errors spread the predictor, which lowers the curvature and so enlarges the errors. All
-    quantities are per row and in units of the predictor, a coefficient times τ.
+    Errors of the coefficients increase the variance of the linear predictor, which lowers
+    the curvature and so enlarges the errors. Sums over the rows are divided by their
+    number, and each coefficient is multiplied by the root mean square τ of its feature.
     """
     loss, across = plan.calibration.objective.loss, plan.columns - 1
     if plan.classes > 2:
@@ -383,13 +393,13 @@ def solve_errors(plan: Plan) -> Plan:
 
 
 def _variances(calibration: Calibration) -> list[float]:
-    """Return the variance per coordinate of each noise, with that on coefficients last."""
+    """Return the noise variances per coordinate, with that on the coefficients last."""
     noises = [calibration.noise, *filter(None, [calibration.solver_noise])]
     return [noise.deviation(calibration.objective.dimension) ** 2 for noise in noises]
 
 
 def whole_number(name: str, value: int) -> int:
-    """Return a number of rows, columns or classes, or raise if it is not valid."""
+    """Return a number of rows, columns or classes, or raise if the number is not valid."""
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not (whole and 1 <= value <= MAX_ROWS):
         raise InvalidParameter(name, f"a whole number from 1 to {MAX_ROWS:,}", value)
@@ -397,7 +407,7 @@ def whole_number(name: str, value: int) -> int:
 
 
 def positive(name: str, value: float, below: float = math.inf) -> float:
-    """Return a number as a float, or raise if it is not positive and below the limit."""
+    """Return a number as a float, or raise unless it is positive and below ``below``."""
     number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
     if not (number and 0 < value < below):
         must = "a positive finite number" if math.isinf(below) else f"in (0, {below:g})"

@@ -1,4 +1,4 @@
-"""Plots of plans: errors against the number of rows, interval widths of every column."""
+"""Plots of errors against the number of rows, and of the interval width of each column."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from confide.planning.line_plan import SELDOM
 from confide.planning.plan import Plan
 
 DECADES_AROUND = 1.5
-"""Decades of rows that a plot shows on either side of the planned number."""
+"""Number of decades shown on either side of the planned number of rows."""
 CURVE_POINTS = 31
 
 
@@ -120,10 +120,11 @@ def plot_plan(plan: Plan, *, ax: Any = None) -> Any:
 
 
 def plot_fit_plan(plan: FitPlan, *, ax: Any = None) -> Any:
-    """Plot the expected width or error of every column, relative to its typical effect.
+    """Plot the expected interval width or error of every column.
 
-    If the fit has intervals, the plot shows the median width and its quartiles, otherwise
-    the error. Columns that are unlikely to have an interval are marked.
+    If the fit has intervals, the plot shows the median and the quartiles of their width,
+    otherwise the error. All values are multiples of the typical effect of the column.
+    Columns that are unlikely to have an interval are marked.
 
     Parameters
     ----------
@@ -224,7 +225,7 @@ def plot_steps(
 
 
 def _rows_around(rows: int) -> list[int]:
-    """Return evenly spaced numbers of rows on a log scale, including the planned number."""
+    """Return numbers of rows, evenly spaced on a log scale, and the planned number."""
     reach = 10.0**DECADES_AROUND
     spread = np.geomspace(
         max(1.0, rows / reach), min(float(MAX_ROWS), rows * reach), CURVE_POINTS

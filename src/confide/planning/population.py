@@ -1,6 +1,7 @@
 """A synthetic population for plans: rows on a sphere, with simulated targets.
 
-Plans take expectations over this population instead of averages over private data.
+Plans take expectations over this population instead of averages over private data. The
+target of a row depends on its position along one direction, which is called the signal.
 """
 
 import math
@@ -15,11 +16,13 @@ from confide.objectives import NORMAL_NODES, Family, Loss
 
 
 class PopulationMoments(NamedTuple):
-    """Expected derivatives of the loss with respect to signal coefficient and intercept.
+    """Expected gradient, Hessian and outer product of the gradient of the loss.
 
-    With x = (position, 1), ``gradient`` is the mean of slope·x, ``scatter`` that of
-    slope²·xxᵀ, and ``hessian`` that of curvature·xxᵀ. The fields ``…_across`` are the same
-    moments for a feature at right angles to the signal.
+    The two parameters are the coefficient of the signal and the intercept. With x =
+    (position along the signal, 1), ``gradient`` is the mean of φ′·x, ``scatter`` the mean
+    of φ′²·xxᵀ, and ``hessian`` the mean of φ″·xxᵀ. For a feature z at right angles to the
+    signal, ``scatter_across`` is the mean of φ′²·z² and ``hessian_across`` the mean of
+    φ″·z².
     """
 
     gradient: Array
@@ -31,10 +34,11 @@ class PopulationMoments(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SyntheticPopulation:
-    """Quadrature nodes with weights: position along the signal, predictor error, target.
+    """Quadrature nodes and weights for expectations over the synthetic population.
 
-    ``stray`` is a standard normal error of the predictor. ``across`` is the mean square of
-    a feature at right angles to the signal.
+    Each node has a position ``place`` along the signal, a standard normal error ``stray``
+    of the linear predictor, and a target. ``across`` is the mean square, given the
+    position, of a feature at right angles to the signal.
     """
 
     place: Array
@@ -44,10 +48,10 @@ class SyntheticPopulation:
     weight: Array
 
     def moments(self, loss: Loss, centre: Array, stray: float) -> PopulationMoments:
-        """Return the expected derivatives at given coefficients and predictor error.
+        """Return the moments of the loss at given coefficients.
 
-        ``centre`` has the coefficient of the signal and the intercept; ``stray`` is the
-        standard deviation of the predictor error.
+        ``centre`` has the coefficient of the signal and the intercept. ``stray`` is the
+        standard deviation of the error of the linear predictor.
         """
         eta = centre[0] * self.place + centre[1] + stray * self.stray
         slope = self.weight * loss.slope(eta, self.target)
@@ -87,9 +91,9 @@ class SyntheticPopulation:
 def synthetic_population(
     family: Family, columns: int, signal: float, bound: float | None
 ) -> SyntheticPopulation:
-    """Return the population: rows on a sphere, with targets that depend on the signal."""
+    """Return a population of rows on a sphere whose targets depend on one direction."""
     signs = np.array([-1.0, 1.0])
-    # With more than two residuals the integrand is smooth, so that fewer nodes suffice.
+    # With more than two residuals the integrand is smooth, so fewer nodes suffice.
     half = 80 if len(family.residuals) == len(signs) else 30
     reach = min(math.pi / 2, 6 / math.sqrt(columns))
     turn = np.arange(-half, half + 1) / (half + 0.5) * reach

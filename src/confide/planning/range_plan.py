@@ -19,7 +19,7 @@ from confide.privacy import Budget, Guarantee, Neighbours, Status, check_budget,
 DRAWS = 50
 GOOD_LENGTH = 2.0
 MOST_CUT = 0.05
-"""Largest share of values beyond the tails that an acceptable range may cut off."""
+"""Largest acceptable share of values that a range cuts off in addition to the tails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +31,16 @@ class RangeLine:
     name : str
         Name of the column.
     found : float
-        Share of the simulated tables on which the range is found. Its length must be at
-        most twice the distance between the two tail quantiles, and it may cut off at most
-        5 % of the values beyond the tails.
+        Share of the simulated tables for which an acceptable range is found. Such a range
+        is at most twice as long as the distance between the two tail quantiles, and in
+        addition to the tails it cuts off at most 5 % of the values.
     length : float
-        Median length, as a multiple of the distance between the two tail quantiles.
+        Median length of the estimated range, as a multiple of the distance between the two
+        tail quantiles.
     declared : float
         Length of the declared range, as a multiple of the same distance.
     cut : float
-        Mean share of values that the range cuts off beyond the tails.
+        Mean share of values that the range cuts off in addition to the tails.
 
     Examples
     --------
@@ -72,7 +73,7 @@ class RangePlan:
     noise_kind : str
         Name of the noise distribution of the counts.
     noise : float
-        Standard deviation of the noise, in rows.
+        Standard deviation of the noise on each count of rows.
     lines : tuple of RangeLine
         Expected accuracy of each range.
 
@@ -103,7 +104,7 @@ def plan_ranges(
     draws: int = DRAWS,
     shapes: Shapes | None = None,
 ) -> RangePlan:
-    """Plan `buy_ranges` without reading data or spending budget.
+    """Predict the accuracy of `buy_ranges` without reading data or spending budget.
 
     Parameters
     ----------
@@ -116,13 +117,13 @@ def plan_ranges(
     neighbours : {"add-remove", "replace-one"}, optional
         Neighbour relation to protect; by default "add-remove".
     tail : float, optional
-        Share of values that may lie below a range, and above it, as in `buy_ranges`.
+        Largest share of values beyond each end of a range, as in `buy_ranges`.
     intervals : bool, default=False
-        Whether the ranges are for fits with intervals.
+        Whether the ranges will be used for fits with intervals.
     draws : int, default=50
         Number of simulated tables.
     shapes : Shapes, optional
-        Shapes of the simulated columns; by default those of real public tables.
+        Distributions used to simulate columns; by default those of real public tables.
 
     Returns
     -------
@@ -178,7 +179,11 @@ def _values(part: Any, shapes: Shapes, draw: Any) -> Array:
 def _judge(
     query: RangeQuery, values: Array, ends: tuple[float, float], reach: tuple[float, float]
 ) -> tuple[float, float, float]:
-    """Return the relative lengths of both ranges, and the share of values cut off."""
+    """Return the lengths of the estimated and declared range, and the share cut off.
+
+    Lengths are relative to the distance between the tail quantiles. The share is that of
+    the values cut off in addition to the tails.
+    """
     tails = [query.lower_tail, 1 - query.upper_tail]
     low, high = np.quantile(values, tails)
     needed = max(high - low, 1e-300)

@@ -7,13 +7,17 @@ from confide.errors import InvalidParameter, UnmetNeeds
 from confide.privacy import Approx, Budget, Pure, Zcdp
 
 FINE_STEP = 1.05
-"""Largest ratio of a sufficient to an insufficient size at which a search ends."""
+"""A search ends if a sufficient and an insufficient size differ by at most this factor."""
 
 
 def smallest(
     enough: Callable[[float], bool], start: float, least: float, most: float
 ) -> float | None:
-    """Return approximately the smallest sufficient size, or None if there is none."""
+    """Return approximately the smallest size that is enough; None if none is found.
+
+    The search begins at ``start`` and does not go below ``least`` or above ``most``. A size
+    is also insufficient if ``enough`` raises `InvalidParameter` or `UnmetNeeds`.
+    """
 
     def holds(size: float) -> bool:
         try:
@@ -39,12 +43,12 @@ def smallest(
 
 
 def size_of(budget: Budget) -> float:
-    """Return the parameter of a budget that a search varies."""
+    """Return the number that a search varies: rho for zCDP budgets, otherwise epsilon."""
     return float(budget.rho if isinstance(budget, Zcdp) else budget.epsilon)
 
 
 def resized(budget: Budget, size: float) -> Budget:
-    """Return a budget of the same type, with its parameter rounded to three digits."""
+    """Return a budget of the same type with a new epsilon or rho, to three digits."""
     short = f"{size:.3g}"
     match budget:
         case Approx():

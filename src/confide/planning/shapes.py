@@ -1,10 +1,10 @@
 """Distributions of columns in real tables, from which plans simulate unseen tables.
 
 Seven public tables represent future ones (`docs/planning.md`). Their numeric columns are
-stored as quantiles and their categories as shares of levels. Targets are stored in the same
-way. A plan draws each column at random: first a table, then one of its columns. It repeats
-this several times, and the variation between the draws represents what is unknown before a
-table is read.
+stored as quantiles and their categorical columns as shares of levels. Targets are stored in
+the same way. To simulate a column, a plan draws one of the tables at random and then one of
+its columns. All columns are simulated several times, and the variation between the
+simulations represents the uncertainty about a table that has not been read.
 """
 
 import json
@@ -21,18 +21,19 @@ from confide.data.schema.columns.column import TYPICAL_SHARE
 from confide.noise import Generator
 
 FEWEST_LEVELS = 3
-"""Categories with fewer levels are simulated like booleans."""
+"""Categorical columns with fewer levels are simulated like boolean columns."""
 FINENESS = 8
-"""Number of interpolation steps between two quantiles."""
+"""Number of interpolation steps between two adjacent quantiles."""
 
 
 @dataclass(frozen=True, slots=True)
 class TargetShape:
-    """Distribution of a target, and how well the columns explain it.
+    """Distribution of a target, and the variance that the columns explain.
 
     ``shares`` are the shares of labels, ``points`` the quantiles of a numeric target.
-    ``spread`` is the standard deviation of the log-odds of labels. ``explained`` is the
-    share of the variance of a numeric target that the columns explain.
+    ``spread`` is the standard deviation over the rows of the log-odds of labels.
+    ``explained`` is the share of the variance of a numeric target that the columns explain.
+    ``counts`` states whether the target is a count.
     """
 
     shares: tuple[float, ...] = ()
@@ -42,7 +43,10 @@ class TargetShape:
     counts: bool = False
 
     def by(self, part: float) -> "TargetShape":
-        """Return the shape of the target if only a part of the columns explains it."""
+        """Return the distribution for a target that depends on fewer columns.
+
+        The explained variance and the variance of the log-odds are multiplied by ``part``.
+        """
         return replace(
             self, spread=math.sqrt(part) * self.spread, explained=part * self.explained
         )
@@ -53,9 +57,9 @@ class TableShapes:
     """Distributions of the columns of one table.
 
     ``numbers`` has equally likely values of every numeric column, as fractions of its
-    declared range. ``levels`` has the shares of the levels of every category, largest
-    first, and ``yes`` the share of true values of every boolean. ``vary`` states for every
-    numeric column whether the middle four fifths of its values are not all equal.
+    declared range. ``levels`` has the shares of the levels of every categorical column,
+    largest first, and ``yes`` the share of true values of every boolean column. ``vary`` is
+    true for a numeric column unless the middle four fifths of its values are all equal.
     """
 
     name: str
@@ -67,7 +71,7 @@ class TableShapes:
     vary: tuple[bool, ...]
 
     def numbers_that(self, *, vary: bool) -> list[Array]:
-        """Return the numeric columns that vary, or those with mostly equal values."""
+        """Return the numeric columns that vary, or those whose values are mostly equal."""
         pairs = zip(self.numbers, self.vary, strict=True)
         return [points for points, varies in pairs if varies is vary]
 
@@ -79,12 +83,12 @@ class TableShapes:
 
 @dataclass(frozen=True, slots=True)
 class Shapes:
-    """A library of real tables from which columns are simulated.
+    """Library of column distributions in real tables, from which columns are simulated.
 
     Parameters
     ----------
     tables : tuple of TableShapes
-        Shapes of the columns of each table.
+        Distributions of the columns of each table.
 
     Examples
     --------
@@ -106,7 +110,7 @@ class Shapes:
         Returns
         -------
         Shapes
-            The other tables.
+            Library of the other tables.
         """
         return Shapes(tuple(table for table in self.tables if table.name != name))
 
@@ -116,15 +120,15 @@ class Shapes:
         typical: tuple[float, float] | None,
         draw: Generator,
     ) -> Array:
-        """Return equally likely values of a simulated numeric column.
+        """Simulate a numeric column, and return its equally likely values.
 
         Parameters
         ----------
         ends : tuple of two floats
-            The ends of the range.
+            The ends of the range of the column.
         typical : tuple of two floats or None
-            Typical range, to which the shape is scaled. A range of one value means that
-            nearly all values are equal.
+            Typical range, to which the distribution is scaled. If its two ends are equal,
+            nearly all values of the column are equal.
         draw : Generator
             Source of randomness.
 
@@ -174,25 +178,25 @@ class Shapes:
     def target(
         self, columns: int, *, labels: bool, counts: bool, draw: Generator
     ) -> TargetShape:
-        """Return the shape of a target.
+        """Draw the distribution of a target from the library.
 
         Parameters
         ----------
         columns : int
-            Number of columns. If it is smaller than in the drawn table, the columns explain
-            less of the target.
+            Number of columns. If there are fewer columns than in the drawn table, they
+            explain less of the variance of the target.
         labels : bool
             Whether the target has labels.
         counts : bool
-            Whether the target is a count. If the library has no matching target, a count
-            may be used for another number, and vice versa.
+            Whether a numeric target is a count. If the library has no count, another
+            numeric target is drawn, and vice versa.
         draw : Generator
             Source of randomness.
 
         Returns
         -------
         TargetShape
-            The shape.
+            The distribution, and the variance that the columns explain.
         """
         found = [table for table in self.tables if bool(table.target.shares) is labels]
         alike = [table for table in found if table.target.counts is counts]
@@ -208,7 +212,7 @@ def _pick(groups: list[Any], draw: Generator) -> Any:
 
 
 def _finer(points: Array) -> Array:
-    """Return the values with interpolated values between them."""
+    """Insert interpolated values between adjacent values."""
     count = len(points)
     places = np.linspace(0, count - 1, FINENESS * (count - 1) + 1)
     return np.asarray(np.interp(places, np.arange(count), points))
@@ -222,7 +226,7 @@ def _varies(points: Array) -> bool:
 
 
 def _halves(table: TableShapes) -> list[float]:
-    """Return the share of one value of every boolean and every two-level category."""
+    """Return the share of one value in every boolean or two-level column."""
     return [*table.yes, *(float(one[-1]) for one in table.levels if len(one) == 2)]
 
 
@@ -232,7 +236,7 @@ def _many(table: TableShapes) -> list[Array]:
 
 @cache
 def real_shapes() -> Shapes:
-    """Return the library of shapes that ships with confide.
+    """Return the library of column distributions that ships with confide.
 
     Returns
     -------

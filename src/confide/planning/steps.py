@@ -1,4 +1,4 @@
-"""Plans of noisy gradient steps: the noise they need, and their cost in epsilon."""
+"""Planning of noisy gradient steps: the required noise and the cost in epsilon."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,7 +14,7 @@ from confide.privacy.budgets import exact
 
 @dataclass(frozen=True, slots=True)
 class StepsPlan:
-    """The noise that a number of noisy gradient steps needs.
+    """Noise required for a number of noisy gradient steps within a budget.
 
     Use `StepsPlan.of` to create a plan.
 
@@ -29,7 +29,8 @@ class StepsPlan:
     neighbours : Neighbours
         Neighbour relation to protect.
     multiplier : float
-        Standard deviation of the noise, as a multiple of the largest gradient norm.
+        Standard deviation of the noise, as a multiple of the sensitivity of a step's
+        gradient.
 
     Examples
     --------
@@ -106,7 +107,9 @@ class StepsPlan:
         return (*found, "renyi-general") if replacing else found
 
     def grid(self, points: int) -> list[int]:
-        """Return numbers of steps from 1 to ten times the planned number, including it.
+        """Return numbers of steps, evenly spaced on a log scale, for a plot.
+
+        They range from 1 to ten times the planned number, which is included.
 
         Parameters
         ----------
@@ -122,7 +125,7 @@ class StepsPlan:
         return sorted({*(round(count) for count in spread), self.steps})
 
     def epsilon(self, steps: int, method: Method) -> float:
-        """Return the epsilon of a number of steps with the planned noise.
+        """Return epsilon for a number of steps with the planned noise.
 
         Parameters
         ----------
@@ -134,7 +137,7 @@ class StepsPlan:
         Returns
         -------
         float
-            The epsilon at the planned delta.
+            Epsilon at the planned delta.
         """
         return epsilon_for(
             self.multiplier,

@@ -1,9 +1,9 @@
-"""Simulated tables for plans, drawn from public facts and the shapes of real columns.
+"""Simulated tables for plans, drawn from a schema and the distributions of real columns.
 
 Numbers, levels and targets are drawn as described in `shapes`, within the limits that a
 schema declares. Ranges are estimated from simulated counts with noise, as in a fit. All
-columns are correlated with a common factor, each with a random strength, and all
-contribute equally to the target.
+columns are correlated with a common factor, and the correlations are drawn at random. All
+columns contribute equally to the target.
 """
 
 import math
@@ -34,7 +34,7 @@ from confide.objectives import (
 from confide.planning.shapes import Shapes, TargetShape
 
 STRONGEST_LINK = 0.95
-"""Largest correlation of a column with the common factor; the smallest is 0."""
+"""Largest simulated correlation of a column with the common factor; the smallest is 0."""
 LARGEST_SPREAD = 3.0
 """Largest standard deviation of simulated log-odds."""
 LEAST_DEVIATION = 1e-6
@@ -51,7 +51,7 @@ class SupposedColumn:
 
     @classmethod
     def of(cls, column: Column, shapes: Shapes, draw: Generator) -> "SupposedColumn":
-        """Draw the distribution of a column, unless its shares are declared."""
+        """Draw the distribution of a column, or use the declared shares of its levels."""
         nothing = np.empty(0)
         if column.possible:
             count = len(column.features) if column.coded else len(column.possible)
@@ -61,7 +61,7 @@ class SupposedColumn:
         return cls(shapes.number(reach_of(column), column.typical_ends, draw), nothing)
 
     def moments(self, column: Column) -> tuple[Array, Array]:
-        """Return the mean and covariance of a column's features, scaled by its range."""
+        """Return the mean and covariance of a column's features, scaled as in a fit."""
         if column.coded:
             return self.shares, np.diag(self.shares) - np.outer(self.shares, self.shares)
         scaled, chances = self.scaled(column)
@@ -69,7 +69,11 @@ class SupposedColumn:
         return np.array([mean]), np.full((1, 1), chances @ (scaled - mean) ** 2)
 
     def nodes(self, column: Column) -> Nodes:
-        """Return the cells of a column and their probabilities; −1 is for other values."""
+        """Return the possible values of a column with their probabilities.
+
+        Numbers are scaled to [−1, 1]. Levels are represented by their indices, and all
+        other values by −1.
+        """
         if not column.coded:
             return Nodes(*self.scaled(column))
         rest = max(0.0, 1 - float(self.shares.sum()))
@@ -88,11 +92,12 @@ class SupposedColumn:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SupposedTarget:
-    """The simulated target of one coding of the classes: moments of scores, and values.
+    """Simulated target for one coding of the classes.
 
     ``levels`` and ``spreads`` are the mean and standard deviation of every score, which is
-    a linear predictor. ``values`` are labels, or numbers around their mean from which the
-    variance that the scores explain has been removed.
+    a linear predictor. ``values`` are the labels or, for a numeric target, equally likely
+    values. The latter are moved towards their mean, to remove the variance that the scores
+    explain.
     """
 
     family: Family
@@ -108,10 +113,10 @@ class SupposedTarget:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Supposition:
-    """First and second moments of the features, and the true coefficients.
+    """Assumed moments of the features, and assumed true coefficients.
 
-    ``mean`` and ``covariance`` are those of a row as scaled in a fit, with the intercept
-    last. ``coefficients`` has one column for every score.
+    ``mean`` and ``covariance`` are those of a row as scaled in a fit, with the constant
+    column last. ``coefficients`` has one column for every score.
     """
 
     mean: Array
@@ -120,16 +125,18 @@ class Supposition:
 
     @property
     def second(self) -> Array:
-        """Mean product of every pair of features."""
+        """Matrix of the mean products of all pairs of features."""
         return self.covariance + np.outer(self.mean, self.mean)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SupposedTable:
-    """A simulated table, for one or several codings, after ranges have been estimated.
+    """A simulated table, whose ranges have been estimated as in a fit.
 
-    ``names`` has the names of the lines of the summary for every coding. ``lines`` is the
-    matrix that maps coefficients to these lines. ``ranges`` are the estimated ranges.
+    ``targets``, ``moments`` and ``names`` have one entry per coding of the target, such as
+    one per class in one-vs-rest models. ``names`` are the names of the lines in the model
+    summary, and the matrix ``lines`` maps coefficients to the values in these lines.
+    ``ranges`` are the estimated ranges.
     """
 
     spec: FitSpec
@@ -149,7 +156,7 @@ class SupposedTable:
 
 
 def reach_of(part: Any) -> tuple[float, float]:
-    """Return the limits of simulated values: 0 and 1 if the schema declares none."""
+    """Return the limits of simulated values; 0 and 1 if the schema declares no range."""
     ends: tuple[float, float] = part.ends
     known = getattr(part, "has_limits", True) or part.typical is not None
     return ends if known else (0.0, 1.0)
@@ -191,7 +198,7 @@ def family_of(model: Any) -> Family:
 def suppose_table(
     model: Any, fit: CalibratedFit, rows: int, shapes: Shapes, number: int
 ) -> SupposedTable:
-    """Return one simulated table of a given number of rows."""
+    """Simulate one table with a given number of rows; ``number`` is the seed."""
     draw, entropy = generator(number), Entropy.seeded(number)
     spec, calibration, family = fit.spec, fit.calibration, family_of(model)
     assert spec.schema is not None  # noqa: S101
@@ -238,7 +245,10 @@ def suppose_table(
 def _lines(
     fit: CalibratedFit, display: Display
 ) -> tuple[tuple[tuple[str, ...], ...], Array]:
-    """Return the names of the summary lines of every coding, and their matrix."""
+    """Return the names of the summary lines, and the matrix from coefficients to lines.
+
+    There is one tuple of names for every coding of the target.
+    """
     classes = fit.task.classes
     if is_multinomial(fit.task.loss):
         assert classes is not None  # noqa: S101
@@ -316,7 +326,10 @@ def _label_shares(
 
 
 def level_of_log_odds(share: float, spread: float) -> float:
-    """Return the mean log-odds that give a share of positive labels at a given spread."""
+    """Return the mean of normal log-odds that gives a share of positive labels.
+
+    ``spread`` is the standard deviation of the log-odds.
+    """
     weights = np.exp(-(NORMAL_NODES**2) / 2)
     weights /= weights.sum()
     share = min(max(share, LEAST_MEAN), 1 - LEAST_MEAN)
@@ -338,7 +351,10 @@ def _moments(
     target: SupposedTarget,
     draw: Generator,
 ) -> Supposition:
-    """Combine the columns, and scale their effects to the assumed spread of the scores."""
+    """Return the joint moments of all features, and the true coefficients.
+
+    The coefficients give every score its assumed mean and standard deviation.
+    """
     weights, sizes = schema.weights, [len(one.features) for one in schema.effects]
     mean, blocks = _features(schema, columns)
     mean, blocks = weights * mean, weights[:, None] * blocks * weights
@@ -369,7 +385,11 @@ def _features(schema: Schema, columns: Mapping[str, SupposedColumn]) -> tuple[Ar
 
 
 def _linked(covariance: Array, links: Array) -> Array:
-    """Add the common factor to features that may share columns, keeping their variances."""
+    """Add the common factor to a covariance, and restore the original variances.
+
+    Unlike the features of separate columns, those of terms may be correlated even without
+    the common factor.
+    """
     variance = np.maximum(np.diag(covariance), 0.0)
     whole = np.maximum(variance + links**2, LEAST_DEVIATION**2)
     shrunk = np.sqrt(variance / whole)
@@ -383,7 +403,11 @@ def _split(whole: Array, sizes: Sequence[int]) -> list[Array]:
 def _links_and_effects(
     blocks: Array, sizes: Sequence[int], scores: int, draw: Generator
 ) -> tuple[Array, Array]:
-    """Return covariances of features with the common factor, and equally strong effects."""
+    """Draw the covariances of features with the common factor, and coefficients.
+
+    The coefficients are scaled so that each column or term alone contributes a variance of
+    1 to every score.
+    """
     links, effects = [], []
     stop = 0
     for size in sizes:

@@ -56,7 +56,7 @@ def fraction_of(text: str) -> Fraction:
 
 
 def exact(value: Any, name: str) -> Fraction:
-    """Convert a number to the fraction given by its shortest decimal representation."""
+    """Convert a number to a fraction, using the shortest decimal form of a float."""
     if isinstance(value, Fraction):
         return value
     if not isinstance(value, bool):
@@ -84,8 +84,8 @@ SENSIBLE = {
     "delta": (Fraction(1, 10**300), Fraction(1)),
     "rho": (Fraction(1, 10**24), Fraction(10**12)),
 }
-"""Accepted ranges. Values outside are almost certainly typing errors, and doubles cannot
-distinguish very small ones from zero."""
+"""Accepted ranges of the parameters of budgets. Values outside are almost certainly typing
+errors, and doubles cannot distinguish very small ones from zero."""
 
 
 def _short(value: Fraction) -> str:
@@ -94,7 +94,7 @@ def _short(value: Fraction) -> str:
 
 @dataclass(frozen=True, slots=True, init=False)
 class _Budget:
-    """Arithmetic for all types of budget, in which types cannot be mixed."""
+    """Arithmetic for budgets of all types; different types cannot be mixed."""
 
     fields: ClassVar[tuple[str, ...]]
 
@@ -117,7 +117,7 @@ class _Budget:
         ----------
         fraction : int, float, str, Fraction or Decimal
             The fraction, above 0 and at most 1. A larger fraction means less noise in this
-            part, and leaves less budget for others.
+            part, and leaves less budget for other parts.
 
         Returns
         -------

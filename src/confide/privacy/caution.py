@@ -9,7 +9,7 @@ from confide.privacy.budgets import Budget
 MOST_EPSILON = 10
 MOST_DELTA = Fraction(1, 1000)
 MOST_RHO = Fraction(3, 2)
-"""A rho of 1.5 corresponds to an epsilon of 9.85 at a delta of 1e-6."""
+"""The largest rho without a warning; it gives an epsilon of 9.85 at a delta of 1e-6."""
 
 
 def budget_cautions(budget: Budget, rows: int | None = None) -> tuple[str, ...]:
@@ -18,7 +18,7 @@ def budget_cautions(budget: Budget, rows: int | None = None) -> tuple[str, ...]:
     Parameters
     ----------
     budget : Pure, Approx or Zcdp
-        The budget to judge.
+        The budget to check.
     rows : int or None, default None
         The number of rows, if it is public; delta is then compared with 1/rows.
 
@@ -75,7 +75,7 @@ def warn_of_budget(budget: Budget, rows: int | None, callers: int) -> None:
     Parameters
     ----------
     budget : Pure, Approx or Zcdp
-        The budget to judge.
+        The budget to check.
     rows : int or None
         The number of rows, if it is public.
     callers : int

@@ -10,7 +10,7 @@ from confide.privacy.rounding import FUNCTION_ERROR, round_down, round_up
 
 
 def pure_to_approx(budget: Pure, delta: Number) -> Approx:
-    """Convert a pure budget to an approximate one, with the same epsilon for any delta.
+    """Convert a pure budget to an approximate one, with the same epsilon and any delta.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def pure_to_zcdp(budget: Pure) -> Zcdp:
 def zcdp_to_approx(budget: Zcdp, delta: Number) -> Approx:
     """Convert zCDP to (epsilon, delta) at the best Rényi order.
 
-    This is the conversion by Canonne, Kamath and Steinke (2020), rounded up.
+    The conversion is that of Canonne, Kamath and Steinke (2020). Epsilon is rounded up.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def zcdp_to_approx(budget: Zcdp, delta: Number) -> Approx:
 
 
 def approx_to_zcdp(epsilon: Number, delta: Number) -> Zcdp:
-    """Return the largest rho whose zCDP implies (epsilon, delta), rounded down.
+    """Return the largest rho for which rho-zCDP implies (epsilon, delta)-DP, rounded down.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def approx_to_zcdp(epsilon: Number, delta: Number) -> Zcdp:
     Returns
     -------
     Zcdp
-        A budget that may be spent in place of (epsilon, delta).
+        A zCDP budget that may be spent in place of (epsilon, delta).
 
     Examples
     --------
@@ -134,7 +134,7 @@ def _renyi_line_epsilon(rho: float, delta: float) -> float:
     """Return the smallest epsilon over orders alpha for a Rényi divergence of rho·alpha.
 
     Every order gives a valid epsilon, so an inexact minimum is still valid. A bound on the
-    error of the terms is added.
+    rounding error of the terms is added.
     """
 
     def at(log_excess: float) -> float:

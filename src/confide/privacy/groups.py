@@ -18,12 +18,14 @@ def row_budget(budget: Budget, rows_per_person: int) -> Budget:
     Tables that differ in one person differ in at most k rows, so they are connected by a
     chain of k + 1 tables, each a neighbour of the next.
 
-    - Pure: likelihood ratios along the chain are multiplied, so a row has epsilon/k.
-    - zCDP: k rows cost k² rho (Bun and Steinke 2016, proposition 1.9), so a row has
-      rho/k².
-    - (epsilon, delta): with e = epsilon/k and d per row, P₀ <= exp(e)P₁ + d, P₁ <=
-      exp(e)P₂ + d and so on give P₀ <= exp(ke)Pₖ + d(1 + exp(e) + ... + exp((k−1)e)).
-      Hence d is delta divided by that sum, rounded down.
+    - Pure: likelihood ratios along the chain are multiplied, so the budget per row is
+      epsilon/k.
+    - zCDP: k rows cost k² rho (Bun and Steinke 2016, proposition 1.9), so the budget per
+      row is rho/k².
+    - (epsilon, delta): let the budget per row be (e, d) with e = epsilon/k, and let Pᵢ be
+      the probability of an event under table i of the chain. From P₀ <= exp(e)P₁ + d,
+      P₁ <= exp(e)P₂ + d and so on, P₀ <= exp(ke)Pₖ + d(1 + exp(e) + ... + exp((k−1)e)).
+      Hence d is delta divided by the sum in parentheses, rounded down.
 
     Parameters
     ----------
@@ -35,7 +37,7 @@ def row_budget(budget: Budget, rows_per_person: int) -> Budget:
     Returns
     -------
     Pure, Approx or Zcdp
-        The budget of a mechanism per row, of the same type.
+        The budget per row, of the same type, with which to run a mechanism.
 
     Raises
     ------
@@ -73,7 +75,7 @@ def row_budget(budget: Budget, rows_per_person: int) -> Budget:
 
 
 def _row_delta(epsilon: Fraction, delta: Fraction, k: int) -> Fraction:
-    """Return delta over the sum of exp(i·epsilon/k) for i < k, rounded down."""
+    """Return delta divided by Σ exp(i·epsilon/k) over i = 0, …, k − 1, rounded down."""
     if epsilon > LARGEST_EXPONENT:
         raise InvalidParameter("epsilon", f"at most {LARGEST_EXPONENT}", float(epsilon))
     small = delta / _geometric_sum(epsilon / k, k)
@@ -82,9 +84,9 @@ def _row_delta(epsilon: Fraction, delta: Fraction, k: int) -> Fraction:
 
 
 def group_delta(epsilon: Fraction, delta: Fraction, rows_per_person: int) -> Fraction:
-    """Return the delta of k rows at k·epsilon if one row has (epsilon, delta).
+    """Return the delta for k rows at k·epsilon, given (epsilon, delta) for one row.
 
-    The result is delta times the sum of exp(i·epsilon) for i < k, rounded up; see
+    The result is delta times Σ exp(i·epsilon) over i = 0, …, k − 1, rounded up; see
     `row_budget`.
 
     Parameters
@@ -116,10 +118,11 @@ def group_delta(epsilon: Fraction, delta: Fraction, rows_per_person: int) -> Fra
 
 
 def _geometric_sum(x: Fraction, k: int) -> Fraction:
-    """Return Σ exp(i·x) for i < k, that is (exp(kx) − 1)/(exp(x) − 1), rounded up.
+    """Return (exp(kx) − 1)/(exp(x) − 1), the sum of exp(ix) over i < k, rounded up.
 
-    Decimal's exponential is correctly rounded. Of 120 digits, far more than 60 are left
-    after cancellation even for the smallest epsilon, and ``SLACK`` covers the error.
+    The exponential function of `decimal` is correctly rounded. Of its 120 digits, far more
+    than 60 remain after cancellation, even for the smallest epsilon, and ``SLACK`` covers
+    the error.
     """
     top = _exp(k * x, ROUND_CEILING) - 1
     bottom = _exp(x, ROUND_FLOOR) - 1
@@ -127,7 +130,7 @@ def _geometric_sum(x: Fraction, k: int) -> Fraction:
 
 
 def _unit(value: Fraction) -> int:
-    """Return a power of ten as a denominator, to keep twenty digits of a value below 1."""
+    """Return a power of ten that, as denominator, preserves twenty digits of a value."""
     return int(10 ** (len(str(int(1 / value))) + 20))
 
 

@@ -24,7 +24,9 @@ def _noise_on(statistic: str) -> str:
 _MINIMISER = _noise_on("the minimiser")
 _SUMS = _noise_on("sums over the rows")
 _GRADIENTS = _noise_on("gradients of the rows")
-_MOMENTS = _noise_on("curvature and scatter, from which intervals are computed")
+_MOMENTS = _noise_on(
+    "the curvature and the covariance of the gradients, from which intervals are computed"
+)
 
 DOWNGRADED: Mapping[str, str] = MappingProxyType(
     {
@@ -48,7 +50,7 @@ DOWNGRADED: Mapping[str, str] = MappingProxyType(
         "private-tuning.md#random-stopping": _noise_on("the winner's score"),
     }
 )
-"""The reason why a guarantee is CLAIMED and not PROVED, by theorem."""
+"""The reasons why guarantees are CLAIMED and not PROVED, by the name of their theorem."""
 
 COMPOSED = frozenset({"sparse-selection.md#select-then-fit", "private-tuning.md#chunks"})
 """Theorems about compositions, whose status follows from the theorems of the parts."""
@@ -113,7 +115,7 @@ class Neighbours(Enum):
 
     @classmethod
     def of(cls, value: Any) -> "Neighbours":
-        """Return a relation, given as itself or by name.
+        """Return a neighbour relation, given the relation itself or its name.
 
         Parameters
         ----------
@@ -128,7 +130,7 @@ class Neighbours(Enum):
         Raises
         ------
         InvalidParameter
-            If there is no such relation.
+            If there is no relation of this name.
         """
         try:
             return cls(value)
@@ -187,17 +189,19 @@ SHORT_NOISE = (
     "row (a larger norm has a probability below 1e-2000 for every table)"
 )
 EXACT = "-exact"
-"""The suffix of theorems that cover the published numbers to the last digit."""
+"""The suffix of names of theorems that cover the published numbers to the last digit."""
 ONE_ROW = "one row per person"
 PUBLIC_LABELS = "labels are public"
-ROW_BY_ROW = "features were computed row by row, from public constants"
+ROW_BY_ROW = (
+    "the features of each row were computed from that row and public constants only"
+)
 SEEDED = "the noise was seeded: anyone who knows the seed can remove it"
 NAME, LINE = 13, 76
-"""The widths of a name and of a wrapped line, in characters."""
+"""The widths of the names and of the lines of a printed guarantee, in characters."""
 
 
 def effective_status(theorem: str, status: Status, reason: str = "") -> tuple[Status, str]:
-    """Downgrade a status to the one that holds in doubles; never upgrade it.
+    """Return the status that holds in floating-point arithmetic, never above ``status``.
 
     Parameters
     ----------
@@ -206,7 +210,7 @@ def effective_status(theorem: str, status: Status, reason: str = "") -> tuple[St
     status : Status
         The status that the mechanism declares.
     reason : str, default ''
-        The reason why it is not PROVED, if the mechanism declares one.
+        The reason that the mechanism declares for a status other than PROVED, if any.
 
     Returns
     -------
@@ -356,7 +360,7 @@ class Guarantee:
 
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:
-        """The lines of the printed guarantee, as pairs of a name and a text."""
+        """The lines of the printed guarantee, each as a pair of a heading and a text."""
         promise = "none" if self.budget is None else str(self.budget)
         seeded = ("NOT PRIVATE", "a seed was used: for tests and studies only")
         return (

@@ -7,7 +7,8 @@ Mills' ratio R(x) = Φ(−x)/φ(x),
 
     Ψ(ε, μ) = Φ(−a) − e^ε Φ(−b) = φ(a)·(R(a) − R(b)).
 
-The errors of all steps, and those that the margins cover, are in docs/proofs/rounding.md.
+The errors of all steps, and the margins that cover them, are derived in
+docs/proofs/rounding.md.
 """
 
 import math
@@ -33,8 +34,8 @@ def round_up(value: float | Fraction) -> float:
     Parameters
     ----------
     value : float or Fraction
-        A fraction is exact. A double is assumed to be the value of a positive expression
-        that was computed with at most 64 roundings.
+        A fraction is treated as exact. A double is assumed to be the computed value of a
+        positive expression, with at most 64 roundings.
 
     Returns
     -------
@@ -63,8 +64,8 @@ def round_down(value: float | Fraction) -> float:
     Parameters
     ----------
     value : float or Fraction
-        A fraction is exact. A double is assumed to be the value of a positive expression
-        that was computed with at most 64 roundings.
+        A fraction is treated as exact. A double is assumed to be the computed value of a
+        positive expression, with at most 64 roundings.
 
     Returns
     -------
@@ -90,7 +91,7 @@ SERIES_BELOW = 5
 """Below this argument Mills' ratio is computed from a series, and otherwise from a
 continued fraction."""
 CERTAIN = Decimal("1e-25")
-"""A bound on the relative error of the profile."""
+"""A bound on the relative error of a computed value of the Gaussian privacy profile."""
 LEAST_DELTA = 2.0**-1022
 MOST_STEPS = 100
 
@@ -228,7 +229,7 @@ def _rough(epsilon: float, mu: float, delta: float) -> float:
 
 
 def _root(improved: Callable[[Decimal], Decimal], start: float, mu: float) -> float:
-    """Iterate Newton steps, each limited to halving or doubling the value."""
+    """Solve an equation by Newton steps that at most halve or double the iterate."""
     with localcontext(_context(mu)):
         place = Decimal(start)
         for _ in range(MOST_STEPS):
@@ -240,14 +241,17 @@ def _root(improved: Callable[[Decimal], Decimal], start: float, mu: float) -> fl
 
 
 def _holds(epsilon: Real, mu: Real, delta: Real) -> bool:
-    """Return whether Ψ(ε, μ) is certainly at most delta."""
+    """Return whether Ψ(ε, μ) is at most delta, even with the largest rounding error."""
     with localcontext(_context(float(mu))):
         return _profile(epsilon, mu).delta * (1 + CERTAIN) <= _decimal(delta)
 
 
 @dataclass(frozen=True, slots=True)
 class _Profile:
-    """Ψ for epsilon >= 0, and its derivatives φ(a) in μ and −φ(a)R(b) in ε."""
+    """Ψ(ε, μ) for ε >= 0, and its derivatives.
+
+    ``density`` is ∂Ψ/∂μ = φ(a), and ``fall`` is −∂Ψ/∂ε = φ(a)·R(b).
+    """
 
     delta: Decimal
     density: Decimal
@@ -255,7 +259,7 @@ class _Profile:
 
 
 def _profile(epsilon: Real, mu: Real) -> _Profile:
-    """Evaluate Ψ in the precision of the current context."""
+    """Evaluate Ψ and its derivatives in the precision of the current decimal context."""
     shift = _decimal(mu)
     middle = _decimal(epsilon) / shift
     near, far = middle - shift / 2, middle + shift / 2
@@ -269,7 +273,7 @@ def _profile(epsilon: Real, mu: Real) -> _Profile:
 
 
 def _mills_ratio(x: Decimal) -> Decimal:
-    """Return Φ(−x)/φ(x) for x >= 0."""
+    """Return Mills' ratio R(x) = Φ(−x)/φ(x) for x >= 0."""
     if x < SERIES_BELOW:
         square, total, term, odd = x * x, Decimal(0), x, 1
         while total + term != total:
@@ -286,7 +290,10 @@ def _mills_ratio(x: Decimal) -> Decimal:
 
 
 def _convergent(x: Decimal, depth: int) -> Decimal:
-    """Return 1/(x + 1/(x + 2/(x + …))) to a depth; R(x) lies between successive values."""
+    """Return 1/(x + 1/(x + 2/(x + …))), truncated at a depth.
+
+    Mills' ratio R(x) lies between the values for successive depths.
+    """
     rest = x
     for k in range(depth, 0, -1):
         rest = x + k / rest
@@ -294,7 +301,7 @@ def _convergent(x: Decimal, depth: int) -> Decimal:
 
 
 def _context(mu: float) -> Context:
-    """Return a context with sixty digits in addition to those lost to cancellation."""
+    """Return a decimal context with sixty digits beyond those lost to cancellation."""
     lost = 2 * max(0, math.ceil(-math.log10(mu)))
     return Context(prec=DIGITS + 20 + lost, Emin=MIN_EMIN, Emax=MAX_EMAX)
 

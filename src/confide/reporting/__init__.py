@@ -1,8 +1,9 @@
 """Summaries of releases, and their presentation as text, HTML, Markdown and JSON.
 
-Everything here is computed from a ``Summary``, which holds no data. A summary formats
-itself as text. ``templates`` contains the HTML, ``card`` the Markdown, ``summary`` the
-records for JSON, and ``terminal`` the terminal output; it is imported only when needed.
+Reports are computed from a ``Summary``, which holds released values but no data. A summary
+formats itself as text. HTML comes from ``templates``, Markdown from ``card``, records for
+JSON from ``summary``, and terminal output from ``terminal``, which is imported only when
+needed.
 """
 
 from typing import TYPE_CHECKING

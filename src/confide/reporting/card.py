@@ -19,7 +19,7 @@ from confide.reporting.text import (
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """Item of a list, which may begin with a lead in bold."""
+    """Item of a list; ``lead`` is an optional first phrase in bold."""
 
     text: str
     lead: str = ""
@@ -27,7 +27,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Section with a heading, an optional warning, paragraphs and a list."""
+    """Section of the card: a heading, an optional warning, paragraphs and a list."""
 
     heading: str
     warning: str = ""
@@ -97,7 +97,7 @@ INTENDED = (
     ),
 )
 BOUGHT = " were bought "
-"""Text that marks assumptions about facts that were charged separately."""
+"""Phrase by which the assumptions about separately charged releases are recognised."""
 NOT_INTENDED = (Item("Tests and studies only. Not for publication as a private release."),)
 
 
@@ -110,7 +110,7 @@ def model_card(
     counted_for: Neighbours | None = None,
     version: str = "",
 ) -> str:
-    """Write a model card in Markdown, ready to be published with the coefficients.
+    """Return a model card in Markdown, to be published with the coefficients.
 
     Parameters
     ----------
@@ -119,13 +119,13 @@ def model_card(
     dataset : str, default=""
         Public name of the table.
     spent : Budget, optional
-        Budget that all releases from this dataset have spent together.
+        Total budget spent by all releases from this dataset.
     limit : Budget, optional
-        Limit on the spent budget; a budget of the same kind.
+        Limit on the total budget, of the same kind as ``spent``.
     counted_for : Neighbours, optional
         Neighbour relation of ``spent`` and ``limit``; None if it is not recorded.
     version : str, default=""
-        Version of confide that made the release.
+        Version of confide that writes the report.
 
     Returns
     -------
@@ -184,7 +184,7 @@ def card_sections(
 
 
 def _intervals(summary: Summary) -> tuple[Section, ...]:
-    """Return a section on what the intervals cover, if there are intervals."""
+    """Return a section about the intervals, or nothing if there are no intervals."""
     if summary.level is None:
         return ()
     bounds = not_in_intervals(summary.level, summary.of)
@@ -199,7 +199,7 @@ def _intervals(summary: Summary) -> tuple[Section, ...]:
 
 
 def caution_text(caution: str) -> str:
-    """Return a caution as a sentence; empty if there is none."""
+    """Return a warning about the intervals as a sentence; empty if there is none."""
     return f"{caution[0].upper()}{caution[1:]}." if caution else ""
 
 

@@ -21,20 +21,20 @@ TINY, HUGE = 1e-290, 1e300
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Axis around zero; if ``unit`` is given, it is logarithmic beyond ±``unit``."""
+    """Axis of a plot; if ``unit`` is given, the axis is logarithmic beyond ±``unit``."""
 
     low: float
     high: float
     unit: float | None = None
 
     def place(self, value: float) -> float:
-        """Return the position of a value from 0 to 1; clip values beyond the axis."""
+        """Return the position of a value on the axis, from 0 to 1, clipped at its ends."""
         low, high = self._transformed(self.low), self._transformed(self.high)
         inside = self._transformed(min(max(value, self.low), self.high))
         return (inside - low) / (high - low)
 
     def ticks(self, most: int) -> tuple[float, ...]:
-        """Return about ``most`` round numbers on the axis."""
+        """Return round numbers at which to draw ticks, about ``most`` at most."""
         if self.unit is None:
             return _even_ticks(self.low, self.high, most)
         return self._decade_ticks(self.unit, most)
@@ -59,11 +59,12 @@ class Scale:
 def scale_for(
     estimates: Sequence[float], ends: Sequence[float], reach: Sequence[float] = ()
 ) -> Scale:
-    """Return the axis for some estimates and the finite ends of their intervals.
+    """Return an axis that covers estimates and the finite ends of their intervals.
 
-    ``reach`` holds the largest distance from zero of every estimate and its interval; by
-    default, the estimates are used. If one reaches much farther than most others, the axis
-    is logarithmic, because on a linear one most dots would coincide at zero.
+    ``reach`` holds, for every coefficient, the largest absolute value of its estimate and
+    the ends of its interval; by default, that of the estimate alone. If one of these values
+    is much larger than most others, the axis is logarithmic, because on a linear axis most
+    dots would coincide at zero.
     """
     values = [value for value in (*estimates, *ends) if math.isfinite(value)]
     low, high = max(min(0.0, 0.0, *values), -HUGE), min(max(0.0, 0.0, *values), HUGE)
@@ -88,7 +89,7 @@ def _even_ticks(low: float, high: float, most: int) -> tuple[float, ...]:
 
 @dataclass(frozen=True, slots=True)
 class PlotLayout:
-    """Measures of a drawing; if ``stacked``, names are above the dots."""
+    """Dimensions of a plot; if ``stacked``, names are printed above the dots."""
 
     name: str
     width: int
@@ -100,7 +101,7 @@ class PlotLayout:
     stacked: bool
 
     def x(self, scale: Scale, value: float) -> float:
-        """Return the horizontal position of a value in the drawing."""
+        """Return the horizontal coordinate of a value in the plot."""
         return self.left + scale.place(value) * (self.width - self.left - self.right)
 
 
@@ -131,7 +132,8 @@ def picture(
 ) -> Picture | None:
     """Draw the coefficients; return None if there are none to draw.
 
-    ``effects`` is the scale of the coefficients; an upper axis shows its ratios, if any.
+    ``effects`` is the scale of the coefficients. If they have odds or rate ratios, an upper
+    axis shows these.
     """
     shown = pictured_rows(rows)
     if not shown:
@@ -147,7 +149,7 @@ def picture(
 
 
 def _reach(row: Coefficient) -> float:
-    """Return the largest distance from zero of a coefficient and its interval."""
+    """Return the largest absolute value of an estimate and the ends of its interval."""
     ends = (row.estimate, row.lower, row.upper)
     return max(abs(end) for end in ends if end is not None and math.isfinite(end))
 
@@ -257,7 +259,7 @@ def _line(k: int, row: Coefficient, scale: Scale, layout: PlotLayout) -> str:
 
 
 def _mark(row: Coefficient, x: float, y: float, layout: PlotLayout) -> str:
-    """Return a label next to a dot without an interval."""
+    """Return the label of a coefficient that is not identified; empty for all others."""
     if row.identified:
         return ""
     to_left = 2 * x > layout.left + layout.width - layout.right

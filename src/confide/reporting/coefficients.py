@@ -22,7 +22,7 @@ def without_unit(name: str) -> str:
 
 
 def p_text(value: float) -> str:
-    """Return a p-value with three decimals, or <0.001."""
+    """Format a p-value with three decimals, or as <0.001."""
     return "<0.001" if value < 0.001 else f"{value:.3f}"
 
 
@@ -33,9 +33,11 @@ class Coefficient:
     Parameters
     ----------
     name : str
-        Column, level or "(intercept)"; "(per …)" follows if the effect is not per unit.
+        Name of a column or level, or "(intercept)". It ends in "(per …)" if the coefficient
+        is not per unit of its column.
     estimate : float
-        The estimate; if a plain coefficient is not identified, the penalised one.
+        The estimate. If the coefficient without the ridge penalty is not identified, it is
+        the estimate with the penalty.
     lower : float, optional
         Lower end of the interval; None without intervals.
     upper : float, optional
@@ -43,15 +45,15 @@ class Coefficient:
     sampling : float, optional
         Half the length that the interval would have without privacy noise.
     pull : float, optional
-        Shift of the coefficient by the ridge penalty, for which the estimate is corrected.
+        Shift of the coefficient due to the ridge penalty; the estimate is corrected for it.
     identified : bool, default=True
         Whether the coefficient can be estimated at this budget.
     std_error : float, optional
         Standard error, which covers sampling error and privacy noise.
     p_value : float, optional
-        Probability of an estimate at least as far from ``null`` if there is no effect.
+        Probability, if there is no effect, of an estimate at least as far from ``null``.
     span : float, default=1.0
-        Width of the column's range, in units.
+        Width of the column's range, in the unit that the coefficient is for.
     null : float, default=0.0
         Value of no effect: 0, or 1 for a ratio.
 
@@ -90,7 +92,7 @@ class Coefficient:
 
     @property
     def certainty(self) -> float:
-        """The absolute estimate divided by half the length of its interval."""
+        """The absolute estimate divided by half the interval length; 0 without interval."""
         if self.lower is None or self.upper is None or not self.identified:
             return 0.0
         half = (self.upper - self.lower) / 2
@@ -98,7 +100,7 @@ class Coefficient:
 
     @property
     def over_range(self) -> "Coefficient":
-        """The effect over the whole range of the column."""
+        """The same coefficient, for a change over the whole range of its column."""
         size = self.span
         if size == 1:
             return self
@@ -125,7 +127,7 @@ class Coefficient:
 
     @property
     def widened_by(self) -> Literal["privacy", "sampling"] | None:
-        """The larger part of the variance of the interval: "privacy" or "sampling"."""
+        """The larger component of the variance of the estimate: "privacy" or "sampling"."""
         if self.lower is None or self.upper is None or self.sampling is None:
             return None
         half = (self.upper - self.lower) / 2
@@ -148,7 +150,7 @@ class Coefficient:
 
 @dataclass(frozen=True, slots=True)
 class TableColumn:
-    """Column of a table: an attribute of the coefficients, and its heading."""
+    """Column of a coefficient table: the attribute that it shows, and its heading."""
 
     key: str
     head: str
@@ -167,7 +169,7 @@ COLUMNS: Final = (
 
 
 def shown_columns(rows: Sequence[Coefficient]) -> tuple[TableColumn, ...]:
-    """Return the columns that are not empty; the estimate is always included."""
+    """Return the non-empty columns of a table of coefficients, including the estimates."""
     first, *others = COLUMNS
     found = [c for c in others if any(getattr(row, c.key) is not None for row in rows)]
     if not any(row.widened_by for row in rows):
@@ -181,9 +183,10 @@ SAMPLING, PRIVACY, DOT = "#2166ac", "#b2182b", "#222222"
 def pictured_rows(rows: Sequence[Coefficient]) -> tuple[Coefficient, ...]:
     """Return the coefficients to plot, as effects over the ranges of their columns.
 
-    If there are too many, the identified ones are kept that are largest relative to the
-    lengths of their intervals, or without intervals the largest. The order is kept. The
-    intercept is left out if there are other coefficients: it would stretch the axis.
+    If there are more than ``MOST_SHOWN``, only identified coefficients are plotted: those
+    that are largest relative to the lengths of their intervals or, without intervals, those
+    that are largest. They keep their order. The intercept is left out, because it would
+    stretch the axis, unless it is the only coefficient.
     """
     finite = [k for k, row in enumerate(rows) if math.isfinite(row.estimate)]
     drawable = [k for k in finite if not rows[k].is_intercept] or finite
@@ -204,11 +207,11 @@ def plot_coefficients(
     ax: Any = None,
     scale: EffectScale | None = None,
 ) -> Any:
-    """Plot every coefficient as a dot, with a bar for its interval if it has one.
+    """Plot coefficients as dots, with bars for their intervals if there are any.
 
-    Effects of numeric columns are over the ranges of the columns; the intercept is left
-    out. The inner, thick part of a bar is due to sampling error alone; the outer, thin part
-    is added by privacy noise.
+    The effect of a numeric column is plotted for a change over its whole range; the
+    intercept is left out. The thick inner part of a bar is due to sampling error alone; the
+    thin outer parts are added by privacy noise.
     """
     rows = pictured_rows(rows)
     axes = _new_axes(len(rows)) if ax is None else ax

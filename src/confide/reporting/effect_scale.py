@@ -6,26 +6,26 @@ from typing import Final, Literal, TypeAlias
 
 Link: TypeAlias = Literal["identity", "logit", "log", "softmax", "none"]
 COUNTED: Final = ("second", "minute", "hour", "day", "night", "week", "month", "year")
-"""Units that are words, with a plural in s."""
+"""Units of time, whose plural ends in s."""
 
 
 def plural_unit(unit: str) -> str:
-    """Return the plural of a unit such as "year"; abbreviations stay as they are."""
+    """Return the plural of a unit such as "year"; abbreviations are not changed."""
     return f"{unit}s" if unit in COUNTED else unit
 
 
 @dataclass(frozen=True, slots=True)
 class EffectScale:
-    """Scale of the coefficients of a model, with the words that describe it.
+    """Scale of the coefficients of a model, with texts that describe it.
 
     Parameters
     ----------
     link : {"identity", "logit", "log", "softmax", "none"}
-        Link of the model; "none" if only the sign of its score has a meaning.
+        Link function of the model; "none" if only the sign of the score has a meaning.
     target : str, default=""
         Name of the target column.
     outcome : str, default=""
-        Positive label.
+        Label whose probability is modelled.
     unit : str, default=""
         Unit of a numeric target.
 
@@ -46,7 +46,7 @@ class EffectScale:
 
     @property
     def predictor(self) -> str:
-        """Name of the quantity to which the effects add up."""
+        """Name of the linear predictor, to which the effects add up."""
         match self.link:
             case "logit":
                 return f"log-odds of {self._event}"
@@ -65,12 +65,12 @@ class EffectScale:
 
     @property
     def ratio(self) -> str:
-        """Name of the exponential of a coefficient; empty if it has none."""
+        """Name of an exponentiated coefficient: "odds ratio", "rate ratio", or empty."""
         return {"logit": "odds ratio", "log": "rate ratio"}.get(self.link, "")
 
     @property
     def mean(self) -> str:
-        """Name of the expected target of a row; empty for models without one."""
+        """Name of the expected value of the target; empty for "softmax" and "none"."""
         match self.link:
             case "logit":
                 return f"probability of {self._event}"

@@ -25,12 +25,12 @@ def html(text: str) -> str:
 
 
 def markdown(text: str) -> str:
-    """Escape a text for a line of Markdown, including raw HTML."""
+    """Escape the Markdown and the HTML in a text, and put the text on one line."""
     return MARKDOWN.sub(r"\\\1", escape(one_line(text), quote=False))
 
 
 def cut(text: str, width: float) -> str:
-    """Shorten a label in the middle to the width of ``width`` average letters."""
+    """Cut out the middle of a label wider than ``width`` average letters."""
     line = one_line(text)
     if _width(line) <= width:
         return line
@@ -63,7 +63,7 @@ SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def factor_text(epsilon: float) -> str:
-    """Return exp(epsilon) rounded up, as a power of ten if it is very large."""
+    """Format exp(epsilon), rounded up; as a power of ten if it is very large."""
     if epsilon > math.log(1e7):
         return power_of_ten(math.ceil(epsilon / math.log(10)))
     excess = math.expm1(epsilon)
@@ -72,7 +72,7 @@ def factor_text(epsilon: float) -> str:
 
 
 def even_odds_text(epsilon: float) -> str:
-    """Return the probability to which a factor exp(epsilon) raises 50%, rounded up."""
+    """Return the probability, rounded up, of an event whose odds are exp(epsilon) to 1."""
     percent = 100 / (1 + math.exp(-epsilon))
     return "practically 100%" if percent > 99.9 else f"{_rounded_up(percent, 1)}%"
 
@@ -85,14 +85,14 @@ def chance_text(delta: float) -> str:
 
 
 def round_up(value: float) -> str:
-    """Return a bound with four significant digits, rounded up."""
+    """Format a bound with four significant digits, rounded up."""
     digits = 3 - math.floor(math.log10(value))
     step = Fraction(10) ** digits
     return f"{float(math.ceil(Fraction(value) * step) / step):.6g}"
 
 
 def percent_of(part: Fraction, whole: Fraction) -> str:
-    """Return a share in percent, to the nearest tenth; 0 and 100 only if exact."""
+    """Format a share in percent, to one decimal; 0 and 100 appear only if exact."""
     tenths = math.floor(1000 * part / whole + Fraction(1, 2))
     if part > whole:
         tenths = max(tenths, 1001)
@@ -102,7 +102,7 @@ def percent_of(part: Fraction, whole: Fraction) -> str:
 
 
 def short(value: float, digits: int = 5) -> str:
-    """Return an estimate with ``digits`` significant digits and a proper minus sign."""
+    """Format an estimate with ``digits`` significant digits and a true minus sign."""
     if math.isnan(value):
         return "not a number"
     sign = "−" if value < 0 else ""
@@ -119,7 +119,7 @@ def short(value: float, digits: int = 5) -> str:
 
 
 def tick_text(value: float) -> str:
-    """Return an axis label with no more digits than needed."""
+    """Format a number as an axis label, with no more digits than needed."""
     if value == 0:
         return "0"
     mantissa, exponent = f"{abs(value):.3e}".split("e")
@@ -131,7 +131,7 @@ def tick_text(value: float) -> str:
 
 
 def power_of_ten(exponent: int) -> str:
-    """Return a power of ten with a superscript exponent."""
+    """Format a power of ten with a superscript exponent."""
     return "10" + str(exponent).translate(SUPERSCRIPTS)
 
 

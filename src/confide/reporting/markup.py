@@ -10,15 +10,16 @@ from confide.reporting.coefficients import Coefficient, TableColumn
 from confide.reporting.format import one_line, short
 
 ROW_CHARACTERS = 66
-"""Number of characters that fit into the numeric cells of a row on a page."""
+"""Number of characters that fit into all numeric cells of a table row on a page."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Cell of a table; a number is split at its point into ``front`` and ``tail``.
+    """Cell of a table; a number is split so that decimal points can be aligned.
 
-    ``width`` is the width of all tails of a column in characters. ``exact`` is the number
-    with all digits, or empty.
+    ``front`` is the part before the decimal point, and ``tail`` is the rest. ``width`` is
+    the number of characters in the longest tail of the column. ``exact`` is the number with
+    all its digits; it is empty if there is no number.
     """
 
     front: str
@@ -29,7 +30,7 @@ class Cell:
 
 
 def render(template: str, content: dict[str, Any]) -> str:
-    """Render a template with its variables."""
+    """Fill in a template with the values of its variables."""
     page: str = _environment().get_template(template).render(content)
     return page
 
@@ -55,9 +56,9 @@ def _environment() -> Any:
 def aligned_rows(
     rows: Sequence[Coefficient], columns: Sequence[TableColumn], digits: int
 ) -> list[tuple[Coefficient, list[Cell]]]:
-    """Return every coefficient with its cells, aligned at the decimal point.
+    """Return every coefficient with its table cells, aligned at the decimal point.
 
-    Columns that this would make too wide for a page are aligned at the right instead.
+    A column that would then be too wide for a page is aligned to the right instead.
     """
     most = ROW_CHARACTERS // max(1, sum(column.numeric for column in columns))
     cells = [

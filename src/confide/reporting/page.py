@@ -1,6 +1,7 @@
 """The report: one self-contained HTML page.
 
-The page has no scripts and loads nothing else; a content policy in its head forbids both.
+The page has no scripts and loads no other files; a content security policy in its head
+forbids both.
 """
 
 from confide.privacy import Budget, Neighbours
@@ -32,24 +33,25 @@ def report_page(
     Parameters
     ----------
     summary : Summary
-        Summary of the released model; the page holds no other facts about the data.
+        Summary of the released model. Apart from ``paid_plots`` and ``scores``, the page
+        contains no other facts about the data.
     title : str, default=""
         Heading; by default the title of the summary.
     dataset : str, default=""
         Public name of the table.
     spent : Budget, optional
-        Budget that all releases from this dataset have spent together.
+        Total budget spent by all releases from this dataset.
     limit : Budget, optional
-        Limit on the spent budget; a budget of the same kind.
+        Limit on the total budget, of the same kind as ``spent``.
     counted_for : Neighbours, optional
         Neighbour relation of ``spent`` and ``limit``; None if it is not recorded.
     card : bool, default=True
         Whether to add the model card in a folded section at the end.
     version : str, default=""
-        Version of confide that made the release.
+        Version of confide that writes the report.
     paid_plots : tuple of ReleasedPlot, default=()
-        Plots to add. Each must come from a private release of its own, whose guarantee is
-        printed.
+        Plots to add. Each must come from a private release of its own, and its guarantee
+        is printed with it.
     scores : tuple of ScoreSection, default=()
         Released scores of the model.
 

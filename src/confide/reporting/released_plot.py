@@ -15,8 +15,8 @@ WIDTH, HEIGHT, LEFT, RIGHT, TOP, FOOT = 400, 320, 58, 16, 14, 50
 class ReleasedPlot:
     """Curve or scatter plot that a private mechanism released.
 
-    A ROC curve or residuals computed directly from the records have no guarantee and must
-    not be passed here, because no noise is added to the points.
+    This class adds no noise. A ROC curve or residuals computed directly from the records
+    have no guarantee, and must not be plotted with it.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class ReleasedPlot:
     Raises
     ------
     InvalidParameter
-        If there are no points, a number is not finite, or intervals are missing.
+        If there are no points, a number is not finite, or only some points have intervals.
 
     Examples
     --------

@@ -21,7 +21,7 @@ class ScoreSection:
     level : float
         Confidence level of the intervals.
     lines : tuple of tuple of str
-        Cells of a table, as text: the headings, then one line per estimate.
+        Cells of a table, as text: one line of headings, then one line per estimate.
     notes : tuple of str, default=()
         Remarks below the table.
     plots : tuple of ReleasedPlot, default=()
@@ -58,7 +58,7 @@ class ScoreSection:
         Parameters
         ----------
         start : int, default=0
-            Number of the first plot on the page.
+            Number of the first plot; numbers distinguish the plots on a page.
 
         Returns
         -------
@@ -85,7 +85,7 @@ def score_page(score: ScoreSection, *, dataset: str = "", version: str = "") -> 
     dataset : str, default=""
         Public name of the table.
     version : str, default=""
-        Version of confide that made the release.
+        Version of confide that writes the report.
 
     Returns
     -------

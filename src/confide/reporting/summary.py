@@ -33,9 +33,10 @@ class CoefficientTable:
     level : float, optional
         Confidence level of the intervals; None without intervals.
     of : {"plain", "penalised"}, default="penalised"
-        Coefficients that intervals are for.
+        Whether the intervals are for the plain coefficients, without the ridge penalty, or
+        for the penalised ones.
     heading : str, default=""
-        Heading of the estimates, if they are not coefficients.
+        Heading of the column of estimates, if these are not coefficients.
 
     Examples
     --------
@@ -55,7 +56,7 @@ class CoefficientTable:
 
     @property
     def columns(self) -> tuple[TableColumn, ...]:
-        """The columns of the table, without the names of the coefficients."""
+        """The columns of the table, except for the one with the names."""
         first, *others = shown_columns(self.rows)
         return (replace(first, head=self.heading) if self.heading else first, *others)
 
@@ -81,7 +82,7 @@ class CoefficientTable:
 
     @property
     def explanations(self) -> tuple[str, ...]:
-        """Paragraphs on what the intervals mean, and why one may be missing."""
+        """Paragraphs on what the intervals mean, and why some may be missing."""
         if self.level is None:
             return ()
         marks = [row.identified for row in self.rows]
@@ -110,7 +111,7 @@ class CoefficientTable:
         return [heads, *lines]
 
     def records(self) -> list[dict[str, Any]]:
-        """Return the table as plain values.
+        """Return the table as dictionaries of plain values.
 
         Returns
         -------
@@ -197,13 +198,14 @@ class Summary:
     caution : str, default=""
         Reason why the intervals may not hold, if there is one.
     of : {"plain", "penalised"}, default="penalised"
-        Coefficients that intervals are for.
+        Whether the intervals are for the plain coefficients, without the ridge penalty, or
+        for the penalised ones.
     scale : EffectScale, optional
         Scale of the effects.
     ratios : CoefficientTable, optional
-        Odds or rate ratios over the ranges of columns.
+        Odds or rate ratios for changes over the whole ranges of columns.
     tests : tuple of WaldTest, default=()
-        Tests of whole columns.
+        Wald tests, each of all coefficients of a column.
 
     Examples
     --------
@@ -234,11 +236,11 @@ class Summary:
 
     @property
     def table(self) -> CoefficientTable:
-        """The coefficients alone."""
+        """The coefficients as a table, without the other contents of the summary."""
         return CoefficientTable(self.rows, self.level, self.of)
 
     def records(self) -> list[dict[str, Any]]:
-        """Return the coefficients as plain values.
+        """Return the coefficients as dictionaries of plain values.
 
         Returns
         -------
@@ -279,7 +281,7 @@ def _text(value: float | str | None, digits: int) -> str:
 
 
 def _ruled(cells: Sequence[Sequence[str]]) -> str:
-    """Format a table as text: names flush left, numbers flush right, ruled headings."""
+    """Format a table as text: names aligned left, numbers right, headings underlined."""
     first, *others = (max(map(len, column)) for column in zip(*cells, strict=True))
     widths = [max(width, 10) for width in others]
     lines = [

@@ -12,7 +12,7 @@ from confide.reporting.summary import MARK, CoefficientTable, Summary
 
 
 def guarantee_panel(guarantee: Guarantee) -> Panel:
-    """Return a guarantee in a frame, which is green only if private and PROVED."""
+    """Return a guarantee in a frame; a green frame means that it is private and PROVED."""
     colour = "green" if guarantee.private else "red"
     if guarantee.private and guarantee.status is not Status.PROVED:
         colour = "yellow"
@@ -23,7 +23,7 @@ def guarantee_panel(guarantee: Guarantee) -> Panel:
 def plain_table(
     heads: Iterable[str], lines: Iterable[Iterable[str]], title: str | None = None
 ) -> Table:
-    """Return a table without lines; the first column is text, the others are numbers."""
+    """Return a table without rules; its first column is aligned left, the others right."""
     named = None if title is None else escape(title)
     table = Table(title=named, title_justify="left", box=None, pad_edge=False)
     for i, head in enumerate(heads):

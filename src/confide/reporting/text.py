@@ -67,7 +67,7 @@ GUESS = {
 }
 TRUST = {
     Status.PROVED: "PROVED: there is a complete proof, checked by machine in small cases",
-    Status.CLAIMED: "CLAIMED: a claim without a proof to confide's standard",
+    Status.CLAIMED: "CLAIMED: neither completely proved nor disproved",
     Status.REFUTED: "REFUTED: the published claim of this mechanism has been proved false",
 }
 GLOSSES = {
@@ -150,8 +150,8 @@ def describe(guarantee: Guarantee) -> GuaranteeText:
 
 
 def _unproved(reason: str) -> str:
-    """Introduce a guarantee that has not been proved."""
-    start = "This has not been proved to confide's standard."
+    """Return the sentences that introduce a guarantee without a complete proof."""
+    start = "There is no complete proof of this guarantee."
     return " ".join(filter(None, (start, reason, "If it is true:")))
 
 
@@ -186,12 +186,13 @@ def _concentrated(budget: Zcdp, neighbours: Neighbours) -> list[str]:
 
 
 def _bound(epsilon: float, delta: float, shown: str, neighbours: Neighbours) -> list[str]:
-    """Describe what (epsilon, delta) bounds, and what it does not.
+    """Return paragraphs on what an (epsilon, delta) guarantee bounds, and when it may fail.
 
-    The bound fails with probability delta in the following exact sense: any two output
-    distributions that are (epsilon, delta)-close can be generated from a pair that is
-    epsilon-close, except with probability delta, in which case everything is revealed
-    (Kairouz, Oh and Viswanath 2015).
+    ``shown`` is the text for epsilon. That the bound fails with probability at most delta
+    is exact in the following sense: any two output distributions that are
+    (epsilon, delta)-close can be generated from a pair that is epsilon-close, except with
+    probability delta, in which case everything is revealed (Kairouz, Oh and Viswanath,
+    2015).
     """
     chance = (
         "Any one row changes how likely any result of this release is by a factor of at "
@@ -224,7 +225,10 @@ def _failure(delta: float) -> str:
 
 
 def _two_versions(epsilon: float, delta: float) -> str:
-    """Bound the odds between two values of a row: one removal, then one addition."""
+    """Return a sentence that bounds the change of the odds between two contents of a row.
+
+    Under add-remove neighbours, one content becomes the other by a removal and an addition.
+    """
     start = "The odds between two possible contents of a row"
     grown = (
         math.inf if delta and epsilon > 700 else delta * (1 + math.exp(min(epsilon, 700)))
@@ -244,7 +248,7 @@ ABOUT = {
     "plain": "that this model would have on the whole population without its ridge penalty",
     "penalised": "that the same penalised model would have on the whole population",
 }
-"""Coefficients that intervals are for, as parts of a sentence."""
+"""Descriptions of the coefficients that the intervals are for, as parts of a sentence."""
 
 
 def about_intervals(level: float, of: str = "penalised") -> tuple[str, ...]:
@@ -255,7 +259,8 @@ def about_intervals(level: float, of: str = "penalised") -> tuple[str, ...]:
     level : float
         Confidence level.
     of : {"plain", "penalised"}, default="penalised"
-        Coefficients that intervals are for.
+        Whether the intervals are for the plain coefficients, without the ridge penalty, or
+        for the penalised ones.
 
     Returns
     -------
@@ -299,7 +304,7 @@ def about_unidentified() -> str:
 
 
 def not_in_intervals(level: float, of: str = "penalised") -> tuple[tuple[str, str], ...]:
-    """Return what intervals do not cover, as pairs of a lead and a text."""
+    """Return the limitations of intervals, as pairs of a short heading and a text."""
     penalty = (
         "It shrinks all coefficients towards zero, and intervals are for the shrunken "
         "ones. Without a penalty the coefficients may lie elsewhere."
@@ -334,7 +339,7 @@ SYMBOLS = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """Parameter of the budget: the amount spent, and its limit."""
+    """Parameter of the budget (epsilon, delta or rho): the amount spent, and the limit."""
 
     symbol: str
     spent: Fraction
@@ -347,7 +352,7 @@ class Share:
 
     @property
     def percent(self) -> float:
-        """Spent share of the limit in percent, at most 100."""
+        """Percentage of the limit that was spent, at most 100."""
         return float(min(100 * self.spent / self.limit, Fraction(100)))
 
     def __str__(self) -> str:
@@ -359,7 +364,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """Use of the budget: a sentence, and the spent share of every parameter."""
+    """Spent budget and limit: a sentence, and the amounts for every parameter."""
 
     sentence: str
     shares: tuple[Share, ...]
@@ -368,7 +373,7 @@ class Spending:
 def spending(
     spent: Budget | None, limit: Budget | None, counted_for: Neighbours | None
 ) -> Spending | None:
-    """Describe the use of the budget; return None if no budget was given."""
+    """Describe the spent budget and the limit; return None if neither is given."""
     for given in (spent, limit):
         if given is not None:
             check_budget(given)

@@ -12,23 +12,23 @@ REASON = (
 
 @dataclass(frozen=True, slots=True)
 class WaldTest:
-    """Wald test that all coefficients of some columns, or several contrasts, are 0.
+    """Result of a Wald test of the hypothesis that several coefficients or contrasts are 0.
 
     Parameters
     ----------
     names : tuple of str
         Columns or contrasts that were tested.
     statistic : float or None
-        Wald statistic, which is about chi-square distributed if all of them are 0; None if
+        Wald statistic, approximately chi-square distributed under the hypothesis; None if
         nothing is identified.
     degrees : int
         Degrees of freedom.
     p_value : float or None
-        Probability of a statistic at least this large if all of them are 0.
+        Probability, under the hypothesis, of a statistic at least this large.
     rank : int
-        Degrees of freedom if everything were identified.
+        Degrees of freedom that the test would have if everything were identified.
     of : {"plain", "penalised"}, default="plain"
-        Coefficients that were tested.
+        Whether plain coefficients, without the ridge penalty, or penalised ones are tested.
 
     Examples
     --------
@@ -48,12 +48,12 @@ class WaldTest:
 
     @property
     def name(self) -> str:
-        """Names of what was tested, in one line."""
+        """Names of the tested columns or contrasts, separated by commas."""
         return ", ".join(self.names)
 
     @property
     def identified(self) -> bool:
-        """Whether anything could be tested."""
+        """Whether there is a test statistic."""
         return self.statistic is not None
 
     @property
@@ -63,13 +63,16 @@ class WaldTest:
 
     @property
     def remark(self) -> str:
-        """Remark on directions that were left out; empty if none were."""
+        """Remark on directions left out as not identified; empty if there are none."""
         left = self.rank - self.degrees
         if not left:
             return ""
         if not self.degrees:
             return REASON
-        return f"{left} of {self.rank} directions are not identified and left out"
+        return (
+            f"{left} of {self.rank} directions are not identified and were left out of the "
+            "test"
+        )
 
     def record(self) -> dict[str, Any]:
         """Return the test as plain values for JSON.

@@ -1,4 +1,4 @@
-"""Selectors of columns: calibration from public facts, then selection from the rows."""
+"""Private selectors of columns: calibration from public information, then selection."""
 
 import math
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ def scaled_target(objective: Objective, target: AnyArray) -> Array:
 
 
 def entry_bounds(column_bound: float, size: int, *, scaled: bool) -> EntryBounds:
-    """Return the bounds to which every entry is clipped, or rows are scaled."""
+    """Return the bounds on rows, which are clipped by entry or scaled as a whole."""
     if scaled:
         return EntryBounds.scaled(size, column_bound)
     return EntryBounds(column_bound)
@@ -49,7 +49,7 @@ def height_beside(column_bound: float, size: int) -> float:
 
 
 def bounds_of(objective: Objective) -> RowBounds | None:
-    """Return the bounds on the entries of rows for a release, or None without bounds."""
+    """Return the bounds on entries that a release records; None if there are none."""
     if objective.entries is None:
         return None
     return RowBounds(objective.entries, objective.height)
@@ -79,7 +79,8 @@ class SelectorCalibration:
     copies : int, default=1
         Number of selections that share rows and budget.
     centre : Noise, optional
-        Noise on the mean that centres the scores; None if scores are not centred.
+        Noise on the mean target, which is used to centre the scores; None if scores are not
+        centred.
     status : Status, default=Status.PROVED
         How well the guarantee is established.
     reason : str, default=""
@@ -139,7 +140,7 @@ class SelectorCalibration:
 
 
 class Selector(Protocol):
-    """Protocol of a selector of columns: a frozen configuration with public fields.
+    """Protocol for selectors of columns, which are frozen objects with public settings.
 
     Examples
     --------
@@ -164,7 +165,7 @@ class Selector(Protocol):
         *,
         copies: int = 1,
     ) -> SelectorCalibration:
-        """Choose the noise from public facts alone.
+        """Choose the noise from public information only.
 
         Parameters
         ----------

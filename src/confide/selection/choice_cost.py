@@ -1,8 +1,8 @@
-"""Privacy cost of random choices: the exponential mechanism has a bounded range.
+"""Privacy cost of random choices by the exponential mechanism.
 
-A choice has range ε₀ if the logarithm of the ratio of its probabilities under two
-neighbours varies by at most ε₀ over all outcomes. It is then ε₀-DP and ε₀²/8-zCDP
-(docs/proofs/sparse-selection.md, bounded-range).
+A choice has bounded range ε₀ if, for any two neighbouring tables, the logarithm of the
+ratio of the probabilities of an outcome varies by at most ε₀ over all outcomes. Such a
+choice is ε₀-DP and ε₀²/8-zCDP (docs/proofs/sparse-selection.md, bounded-range).
 """
 
 import math
@@ -27,13 +27,13 @@ from confide.privacy import (
 )
 
 ROUNDING = 2 * SUM_ERROR
-"""Relative increase of widths and sensitivities, which covers rounding in sums."""
+"""Relative increase of sensitivities, to allow for rounding errors in sums."""
 OUTWARD = 1e-9
-"""Relative increase of the noise if nothing is summed, which covers rounding."""
+"""Relative increase of noise scales, to allow for rounding if nothing is summed."""
 
 
 def range_per_choice(budget: Pure | Zcdp, choices: int) -> float:
-    """Return the range that each of several choices may have."""
+    """Return the bounded-range parameter ε₀ that the budget allows for each choice."""
     match budget:
         case Pure(epsilon=epsilon):
             return round_down(epsilon / choices)
@@ -44,7 +44,7 @@ def range_per_choice(budget: Pure | Zcdp, choices: int) -> float:
 
 
 def best_budget_kind(budget: Budget, choices: int) -> Pure | Zcdp:
-    """Return the budget as pure or zCDP, whichever allows the larger range per choice."""
+    """Return the budget as pure DP or zCDP, whichever allows the larger ε₀ per choice."""
     if not isinstance(budget, Approx):
         return budget
     alone, joint = Pure(budget.epsilon), approx_to_zcdp(budget.epsilon, budget.delta)
@@ -58,7 +58,10 @@ def best_budget_kind(budget: Budget, choices: int) -> Pure | Zcdp:
 def score_scale(
     budget: Pure | Zcdp, choices: int, width: float, rounding: float = ROUNDING
 ) -> float:
-    """Return the Gumbel scale for scores whose changes differ by at most ``width``."""
+    """Return the scale of the Gumbel noise on scores.
+
+    ``width`` is a bound on how differently one record can change two scores.
+    """
     return round_up((1 + rounding) * width / range_per_choice(budget, choices))
 
 

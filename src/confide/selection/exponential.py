@@ -29,14 +29,15 @@ from confide.selection.choice_cost import (
 )
 
 Oracle: TypeAlias = Callable[[Array], tuple[float, Array]]
-"""Returns the value of a convex function and its gradient."""
+"""Function that returns the value and the gradient of a convex function."""
 
 
 def loss_range(objective: Objective, margin: float) -> float:
-    """Return the largest φ(η, y) − φ(η′, y) over margins up to a bound and all targets.
+    """Return a bound on the range of φ(η, y) over |η| <= ``margin``, for every target y.
 
-    φ is convex in η, so its largest value is at an end. Some losses define the targets at
-    which their range is largest. For other losses, the bound on the slope is used.
+    The loss φ is convex in η, so its largest value is at an end of the interval. Some
+    losses define the targets at which their range is largest. For other losses, the bound
+    follows from the bound on their slope.
     """
     loss = objective.loss
     bound = objective.target_bound or 1.0
@@ -52,7 +53,7 @@ def loss_range(objective: Objective, margin: float) -> float:
 
 
 def loss_peak(objective: Objective, margin: float) -> float:
-    """Return a bound on |φ(η, y)| over margins up to a bound and all targets."""
+    """Return a bound on |φ(η, y)| over |η| <= ``margin``, for every target y."""
     bound = objective.target_bound or 1.0
     middle = np.array([-bound, bound])
     if objective.loss.targets == "counts":
@@ -64,10 +65,11 @@ def loss_peak(objective: Objective, margin: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class BoxScores:
-    """Scores of sets of columns: min Σφ over coefficients in [−radius, radius].
+    """Scores of sets of columns: the minimum of Σφ over coefficients in [−radius, radius].
 
-    A score exceeds the minimum by at most ``gap``. This is certified by a linear bound, or
-    by the convergence theorem after a sufficient number of accelerated steps.
+    A computed score exceeds the minimum by at most ``gap``. This is ensured by a linear
+    lower bound on the objective, or else by the convergence theorem for accelerated
+    gradient steps.
     """
 
     objective: Objective
@@ -102,7 +104,7 @@ class BoxScores:
         return self._least(oracle, len(places), rows.count)
 
     def _quadratic(self, rows: Rows) -> tuple[Array, Array, float]:
-        """Return the Gram matrix, Σyx and ½Σy² of all columns, in one pass."""
+        """Return Σxxᵀ, Σyx and ½Σy² for all columns, in one pass over the rows."""
 
         def piece(block: Block) -> tuple[Any, ...]:
             ones = np.ones(len(block.target))
@@ -141,14 +143,15 @@ class BoxScores:
         return self._accelerated(oracle, size, count)
 
     def _bound(self, theta: Array, gradient: Array) -> float:
-        """Bound f(θ) − min f over the box by max ⟨∇f(θ), θ − u⟩."""
+        """Bound f(θ) − min f over the box by the maximum of ⟨∇f(θ), θ − u⟩ over u."""
         return float(gradient @ theta + self.radius * np.abs(gradient).sum())
 
     def _accelerated(self, oracle: Oracle, size: int, count: int) -> float:
-        """Take accelerated steps until 2·L·‖θ*‖²/(k + 1)² is at most the gap.
+        """Return the minimum up to the gap, by accelerated gradient steps.
 
-        All gradients are evaluated in the box, where L bounds the curvature. The rounding
-        error of a step is added to the next step.
+        After k steps, the excess is at most 2·L·‖θ*‖²/(k + 1)². All gradients are evaluated
+        in the box, where L bounds the curvature. The rounding error of a step is added to
+        the next step.
         """
         curvature = count * self._curvature(size)
         reach = size * self.radius**2
@@ -171,7 +174,7 @@ class BoxScores:
         return value
 
     def _curvature(self, size: int) -> float:
-        """Return the largest eigenvalue of one record's Hessian for ``size`` columns."""
+        """Return a bound on the curvature of one record's loss for ``size`` columns."""
         few = self.objective.restricted_to(size - bool(self.objective.height))
         return few.with_ball(self.radius * math.sqrt(size)).smoothness
 
@@ -182,7 +185,7 @@ def _by_pieces(piece: Callable[[Block], Partial]) -> Callable[[Block], Partial]:
 
 
 GAP = 1e-3
-"""Largest excess of a score over the minimum, in units of its sensitivity."""
+"""Largest excess of a score over the minimum, as a fraction of the range of one loss."""
 
 
 @SELECTORS.register("exponential")
@@ -190,10 +193,11 @@ GAP = 1e-3
 class ExponentialSelector:
     """Select a set of columns with a probability proportional to exp(−epsilon·score/width).
 
-    The score of a set is the smallest sum of losses with coefficients in the box
-    [−radius, radius]. The width is the range of one record's loss in this box, and twice
-    that under replace-one. Adding a record raises all scores, so the range counts only once
-    under add-remove. All sets of columns are evaluated.
+    The score of a set is the smallest sum of losses with coefficients in the box [−radius,
+    radius]. The width bounds how differently one record can change two scores. Under
+    add-remove it is the range of one record's loss in the box, because adding a record
+    increases all scores. Under replace-one it is twice this range. All sets of columns are
+    evaluated.
 
     Guarantee    pure, (epsilon, delta) or zCDP; add-remove or replace-one.
     Public       loss, bounds, size, radius, budget.
@@ -245,7 +249,7 @@ class ExponentialSelector:
         *,
         copies: int = 1,
     ) -> SelectorCalibration:
-        """Choose the noise from public facts alone."""
+        """Choose the noise from public information only."""
         check_needs(type(self).__name__, self.needs, objective)
         check_size(self.size, objective)
         target_size(objective)
@@ -253,9 +257,10 @@ class ExponentialSelector:
         if supports > self.most:
             raise InvalidParameter(
                 "size",
-                f"small enough for at most {self.most} sets of columns",
+                f"small enough that there are at most {self.most} sets of columns",
                 f"{self.size} of {objective.columns} columns: {supports} sets",
-                "Raise most, or use ScreeningSelector or SampleAggregateSelector.",
+                f"Raise the parameter 'most' (now {self.most}), or use ScreeningSelector "
+                "or SampleAggregateSelector.",
             )
         whole = best_budget_kind(budget, copies)
         width = support_width(objective, self.size, self.radius, neighbours)
@@ -287,18 +292,21 @@ class ExponentialSelector:
 def support_width(
     objective: Objective, size: int, radius: float, neighbours: Neighbours
 ) -> float:
-    """Return the largest difference between the changes of two scores, with errors."""
+    """Return a bound on how differently one record can change two scores.
+
+    The bound includes the errors of the minimisation and of rounding.
+    """
     margin = _margin(objective, size, radius)
     one = loss_range(objective, margin)
     return (neighbours.shifts + 2 * GAP) * one + 2 * score_error(objective, size, margin)
 
 
 MOST_FOLLOWING = 1280
-"""Longest chain of additions if rows are first added in pieces of `FEW_ADDED`."""
+"""Longest chain of additions in a sum if rows are added in pieces of `FEW_ADDED`."""
 
 
 def score_error(objective: Objective, size: int, margin: float) -> float:
-    """Return a bound on the rounding errors of a score and of its certificate.
+    """Return a bound on the rounding errors of a score and of its certified excess.
 
     The bound is for a table of `MAX_ROWS` rows (docs/proofs/sparse-selection.md,
     exponential-supports-exact).
@@ -312,7 +320,7 @@ def score_error(objective: Objective, size: int, margin: float) -> float:
 
 
 def _margin(objective: Objective, size: int, radius: float) -> float:
-    """Return a bound on |⟨x, θ⟩|, from the bounds on entries or on the norms."""
+    """Return a bound on |⟨x, θ⟩| in the box, from the bounds on entries and norms."""
     by_entries = size * objective.entry_bound
     by_length = objective.row_norm_of(size) * math.sqrt(size)
     return radius * (min(by_entries, by_length) + objective.height)

@@ -36,7 +36,7 @@ class ColumnIndexedRows:
 
     @classmethod
     def of(cls, rows: InMemoryRows) -> "ColumnIndexedRows":
-        """Index sparse rows by row and by column; the entries become doubles."""
+        """Index sparse rows by row and by column, with entries in double precision."""
         features, target = rows.plain()
         by_row = sparse.csr_array(features, dtype=np.float64)
         exact = target.astype(np.float64, copy=False)
@@ -48,7 +48,7 @@ class ColumnIndexedRows:
         return len(self.target)
 
     def column(self, place: int) -> tuple[AnyArray, Array]:
-        """Return the rows in which a column is not 0, and its values in these rows."""
+        """Return the indices and values of the entries of a column that are not 0."""
         first, last = self.by_column.indptr[place : place + 2]
         return self.by_column.indices[first:last], self.by_column.data[first:last]
 
@@ -78,7 +78,7 @@ class ColumnIndexedRows:
         return (some.T @ weights[low:high],)
 
     def pull_some(self, rows: AnyArray, weights: Array) -> tuple[AnyArray, Array]:
-        """Return the terms of Σ wᵢxᵢ over some rows: column and value of every entry."""
+        """Return the columns and values of all terms of Σ wᵢxᵢ over some rows."""
         starts = self.by_row.indptr[rows]
         counts = self.lengths[rows]
         before = np.cumsum(counts) - counts
@@ -94,22 +94,23 @@ class ColumnIndexedRows:
 
 
 STALE = 0.85
-"""All slopes are recomputed once the coefficients have shrunk by this factor."""
+"""All slopes are recomputed after the coefficients have shrunk by this factor."""
 
 DENSE_COLUMN_SHARE = 10
-"""If a column has at least a tenth of all entries, all gradients are recomputed."""
+"""The gradient is recomputed if the changed rows have over 1/10 of all entries."""
 
 MOST_IN_LINE = 2**21
-"""Largest number of rows that are added sequentially. The rounding error is at most that of
-the largest pairwise sum."""
+"""Largest number of rows that are added sequentially. The rounding error is then at most
+that of the longest pairwise sum."""
 MOST_CORRECTED = 2**19
-"""Number of updated slopes after which all gradients are recomputed."""
+"""Number of updated slopes after which the gradient is recomputed."""
 
 
 class Path(Protocol):
-    """Protocol of a gradient along a path that changes one coefficient per step.
+    """Protocol for updates of a gradient when one coefficient changes per step.
 
-    ``pulls`` is Σ aᵢxᵢ over the rows with slopes aᵢ, with the constant column last.
+    ``pulls`` is the gradient Σ aᵢxᵢ over all rows, where aᵢ is the slope of the loss of row
+    i. The entry for the constant column is last.
     """
 
     pulls: Array
@@ -117,16 +118,17 @@ class Path(Protocol):
     def move(self, place: int, gain: float, keep: float) -> AnyArray | None:
         """Multiply coefficients by ``keep``, then add ``gain`` to one of them.
 
-        Return the indices at which ``pulls`` changed, or None for all.
+        Return the indices at which ``pulls`` changed, or None if all entries may have
+        changed.
         """
         ...
 
 
 class DensePath:
-    """A path on which the gradient is recomputed from all rows at every step.
+    """Gradient that is recomputed from all rows at every step.
 
-    The margins of rows in memory are updated, those of other rows are recomputed. The
-    margin of a row never depends on other rows.
+    The linear predictors of rows in memory are updated, and those of other rows are
+    recomputed. The linear predictor of a row never depends on other rows.
     """
 
     def __init__(self, objective: Objective, rows: Rows) -> None:
@@ -167,13 +169,13 @@ class DensePath:
 
 
 class SparsePath:
-    """A path on sparse rows, with updates only for rows that contain the changed column.
+    """Gradient for sparse rows, updated only from rows that contain the changed column.
 
-    Margins are ``scale`` times ``margins``, so that scaling all coefficients costs nothing.
-    Whether a record's slope is updated depends only on the path and on the record's own
-    entries. The density of columns affects how a sum is computed, but never what is summed.
-    Changes since the last complete sum are accumulated separately, to reduce rounding
-    errors.
+    Linear predictors are stored as an array times a common factor, so scaling all
+    coefficients takes constant time. Whether the slope of a record is updated depends only
+    on the changes of coefficients and on the entries of this record. The density of columns
+    affects how a sum is computed, but never its summands. Changes since the last complete
+    sum are accumulated separately, to reduce rounding errors.
     """
 
     def __init__(self, objective: Objective, rows: InMemoryRows) -> None:
@@ -220,7 +222,10 @@ class SparsePath:
         return columns
 
     def _refresh(self) -> None:
-        """Recompute the slopes of all records, at steps that only the path determines."""
+        """Recompute the slopes of all records.
+
+        The steps at which this happens depend only on the sequence of coefficients.
+        """
         self._slopes = self._loss.slope(self._scale * self._margins, self._rows.target)
         self._fresh = self._scale
         self._sum_up()
@@ -250,7 +255,7 @@ BOUNDED_IN_BALL = Need(
 
 @dataclass(frozen=True, slots=True)
 class CornerCalibration(Calibration):
-    """Calibration of the noisy choices of corners, with the number of choices."""
+    """Calibration of the noisy choices of corners, and the number of steps."""
 
     steps: int = field(kw_only=True)
 
@@ -262,11 +267,12 @@ class CornerCalibration(Calibration):
 @MECHANISMS.register("frank-wolfe")
 @dataclass(frozen=True, slots=True)
 class FrankWolfe:
-    """Move towards corners of ‖θ‖₁ <= radius, each chosen by its noisy gradient.
+    """Move towards corners of the ball ‖θ‖₁ <= radius that are chosen privately.
 
-    The coefficients are an average of the chosen corners with fixed weights, so at most
-    ``steps`` of them are not 0. With sparse rows, the running time of a step depends on the
-    chosen column only.
+    Every step chooses a corner at random, with higher probabilities for corners in
+    directions of steeper descent. The coefficients are a weighted average of the chosen
+    corners with fixed weights, so at most ``steps`` coefficients are not 0. With sparse
+    rows, the running time of a step depends only on the chosen column.
 
     Guarantee    pure, (epsilon, delta) or zCDP; add-remove or replace-one.
     Public       loss, bounds, ridge, radius, steps, budget.
@@ -325,7 +331,7 @@ class FrankWolfe:
         *,
         copies: int = 1,
     ) -> CornerCalibration:
-        """Choose the noise from public facts alone."""
+        """Choose the noise from public information only."""
         check_needs(type(self).__name__, self.needs, objective)
         choices = self.steps * copies
         whole = best_budget_kind(budget, choices)
@@ -348,14 +354,14 @@ class FrankWolfe:
     def release(
         self, calibration: CornerCalibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Run all steps for every task, and release the results together.
+        """Run all steps for every objective, and release the results together.
 
         Parameters
         ----------
         calibration : CornerCalibration
             Result of `calibrate`.
         tasks : iterable of Rows
-            Rows of each task.
+            Private rows with the targets of each objective, one item per objective.
         entropy : Entropy
             Source of randomness.
 
@@ -400,7 +406,7 @@ class FrankWolfe:
 
 
 def _is_sparse(rows: Rows) -> bool:
-    """Return whether rows are sparse, so that a step updates only the affected rows."""
+    """Return whether rows are in memory and sparse."""
     return isinstance(rows, InMemoryRows) and rows.features.is_sparse
 
 
@@ -410,6 +416,6 @@ def corner_entry(objective: Objective) -> float:
 
 
 def corner_slope(objective: Objective, radius: float) -> float:
-    """Return the largest slope for ‖θ‖₁ <= radius, from |⟨x,θ⟩| <= ‖x‖∞·‖θ‖₁."""
+    """Return the largest slope of the loss for ‖θ‖₁ <= radius, by |⟨x,θ⟩| <= ‖x‖∞·‖θ‖₁."""
     public = PublicBounds(corner_entry(objective), radius, objective.target_bound)
     return objective.loss.slope_bound(public)

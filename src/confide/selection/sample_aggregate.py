@@ -1,4 +1,4 @@
-"""Sample and aggregate: blocks of rows vote for columns, and the votes get noise."""
+"""Sample and aggregate: blocks of rows vote for columns, with noise on the votes."""
 
 import math
 import warnings
@@ -30,10 +30,11 @@ from confide.selection.choice_cost import (
 
 
 class Finder(Protocol):
-    """Protocol of a function that finds columns in a block of rows.
+    """Protocol for finding relevant columns in a block of rows.
 
     A finder must not keep any state between blocks. It may use its own randomness. If it
-    returns fewer columns than requested or fails, the block has fewer votes or none.
+    returns fewer columns than requested, the block casts fewer votes. If it fails, the
+    block casts none.
 
     Examples
     --------
@@ -43,7 +44,7 @@ class Finder(Protocol):
     """
 
     def find(self, features: Any, target: Array, size: int) -> Sequence[int]:
-        """Return up to ``size`` columns of a dense or CSR matrix.
+        """Return up to ``size`` relevant columns of a dense or CSR matrix.
 
         Parameters
         ----------
@@ -71,7 +72,7 @@ class LassoPath:
     """Find the columns with the largest coefficients on a lasso path.
 
     Columns and target are centred within the block and not rescaled. If two columns are
-    equal, the path uses only one of them, so their votes may be split.
+    equal, the path uses only one of them, so votes may be split between the two columns.
 
     Parameters
     ----------
@@ -99,7 +100,7 @@ class LassoPath:
         check_whole("widest", self.widest)
 
     def find(self, features: Any, target: Array, size: int) -> Sequence[int]:
-        """Return up to ``size`` columns of a dense or CSR matrix."""
+        """Return up to ``size`` relevant columns of a dense or CSR matrix."""
         from sklearn.linear_model import lars_path  # slow to import
 
         residual = target - target.mean()
@@ -127,7 +128,8 @@ class CoefficientFinder:
     Parameters
     ----------
     estimator : estimator of scikit-learn
-        Estimator to clone, with an attribute ``coef_`` after a fit. Its seed is public.
+        Estimator to clone, with an attribute ``coef_`` after a fit. The seed of the
+        estimator, if it has one, is public.
 
     Examples
     --------
@@ -144,7 +146,7 @@ class CoefficientFinder:
     estimator: Any
 
     def find(self, features: Any, target: Array, size: int) -> Sequence[int]:
-        """Return up to ``size`` columns of a dense or CSR matrix."""
+        """Return up to ``size`` relevant columns of a dense or CSR matrix."""
         fitted = clone(self.estimator).fit(features, target)
         strength = np.abs(np.atleast_2d(fitted.coef_)).max(axis=0)
         return _strongest(strength, size).tolist()
@@ -159,13 +161,13 @@ def _strongest(coefficients: Array, size: int) -> AnyArray:
 
 USUAL_BLOCKS = 100
 VOTE_WIDTH = 2.0
-"""Largest difference between the changes in votes of two columns, if one block changes."""
+"""Bound on how differently a change of one block can change the votes of two columns."""
 
 
 @SELECTORS.register("sample-aggregate")
 @dataclass(frozen=True, slots=True)
 class SampleAggregateSelector:
-    """Select columns by noisy numbers of votes, which are cast by blocks of rows.
+    """Select columns by noisy numbers of votes that blocks of rows cast.
 
     Guarantee    pure, (epsilon, delta) or zCDP; add-remove or replace-one.
     Public       size, blocks, finder, budget; under replace-one the number of rows.
@@ -182,8 +184,8 @@ class SampleAggregateSelector:
         is private. Under add-remove, every record draws its block independently, and blocks
         without rows do not vote.
     noise : {"gumbel", "laplace"}, default="gumbel"
-        "gumbel" makes one random choice per column; "laplace" adds noise of scale
-        2·size/epsilon to the votes.
+        "gumbel" is equivalent to choosing the columns one by one with the exponential
+        mechanism; "laplace" adds Laplace noise of scale 2·size/epsilon to the votes.
     finder : Finder, optional
         Method to find columns in a block; by default `LassoPath`.
 
@@ -226,7 +228,7 @@ class SampleAggregateSelector:
         *,
         copies: int = 1,
     ) -> SelectorCalibration:
-        """Choose the noise from public facts alone."""
+        """Choose the noise from public information only."""
         check_size(self.size, objective)
         choices = self.size * copies
         whole = best_budget_kind(budget, choices)

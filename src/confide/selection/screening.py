@@ -39,8 +39,8 @@ from confide.selection.choice_cost import (
 class ScreeningSelector:
     """Select the columns with the largest |Σ xᵢⱼ(tᵢ − t̄)| after adding Gumbel noise.
 
-    t is the target divided by its bound, and t̄ a private mean. Columns that are
-    informative only in combination with others are not found.
+    t is the target divided by its bound, and t̄ a private estimate of the mean of t.
+    Columns that are informative only in combination with others are not found.
 
     Guarantee    pure, (epsilon, delta) or zCDP; add-remove or replace-one.
     Public       the bound on entries, target bound, size, budget.
@@ -91,7 +91,7 @@ class ScreeningSelector:
         *,
         copies: int = 1,
     ) -> SelectorCalibration:
-        """Choose the noise from public facts alone."""
+        """Choose the noise from public information only."""
         check_size(self.size, objective)
         target_size(objective)
         choices = self.size * copies
@@ -130,12 +130,12 @@ class ScreeningSelector:
 
 
 def score_width(bound: float, neighbours: Neighbours) -> float:
-    """Return the largest difference between the changes of two scores by one record."""
+    """Return a bound on how differently one record can change two scores."""
     return 2 * neighbours.shifts * bound
 
 
 def column_scores(objective: Objective, rows: Rows, mean: float) -> Array:
-    """Return |Σ xᵢⱼ(tᵢ − t̄)| for every column but the constant one."""
+    """Return |Σ xᵢⱼ(tᵢ − t̄)| for every column except the constant one."""
 
     def part(block: Block) -> tuple[Any, ...]:
         return (block.weighted_sum(scaled_target(objective, block.target) - mean),)
@@ -159,5 +159,5 @@ def private_mean(calibration: SelectorCalibration, rows: Rows, entropy: Entropy)
 
 
 def mean_reach(neighbours: Neighbours) -> float:
-    """Return the Euclidean sensitivity of the sum of t and the number of rows."""
+    """Return the Euclidean sensitivity of the pair of Σtᵢ and the number of rows."""
     return 2.0 if neighbours is Neighbours.REPLACE_ONE else math.sqrt(2)

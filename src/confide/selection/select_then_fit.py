@@ -1,6 +1,6 @@
-"""Private selection of columns, followed by a fit to them with any mechanism.
+"""Private selection of columns, followed by a fit to these columns with any mechanism.
 
-One budget is divided between the selection and the fit before either of them.
+One budget is divided between the selection and the fit before either begins.
 """
 
 import math
@@ -62,7 +62,10 @@ from confide.selection.choice_cost import check_size
 from confide.selection.screening import ScreeningSelector
 
 SOME_ORDERS = ORDERS[150:450:3]
-"""Renyi orders. Every order gives a valid delta, and more orders hardly improve it."""
+"""Renyi orders at which delta is computed.
+
+Every order gives a valid delta, and more orders hardly improve the smallest delta.
+"""
 
 
 @lru_cache(maxsize=256)
@@ -77,8 +80,8 @@ def fit_beside_selection(
 ) -> tuple[Zcdp, Calibration, tuple[Event, ...]]:
     """Return the budget of the selection, the calibrated fit, and the events of both.
 
-    The selection gets ``share`` of the zCDP budget that would imply the whole budget. The
-    ridge is that of a separate fit with budget (epsilon·√(1 − share), delta).
+    The selection receives ``share`` of a zCDP budget that implies ``budget``. The ridge is
+    that of a separate fit with the budget (epsilon·√(1 − share), delta).
     """
     precise = mechanism.precision_share
     main = budget.share(1 - precise)
@@ -96,14 +99,15 @@ def fit_beside_selection(
     try:
         sigma = smallest_scale(cost, delta, neighbours.shifts * objective.lipschitz / mu)
     except OverflowError:
-        raise InvalidParameter("l2", "larger for this budget", objective.l2) from None
+        hint = "Leave it at 'auto', or try a larger value."
+        raise InvalidParameter("l2", "larger for this budget", objective.l2, hint) from None
     solver_noise, event = solver_noise_for(budget.share(precise), alone.tolerance, copies)
     fit = replace(alone, noise=Gaussian(sigma), solver_noise=solver_noise, budget=budget)
     return selection, fit, (ApproxEvent(main.epsilon, main.delta), event)
 
 
 def divergences(objective: Objective, sigma: float, neighbours: Neighbours) -> Array:
-    """Return bounds on the Renyi divergences of the minimiser at `SOME_ORDERS`."""
+    """Return bounds on the Renyi divergences of the noisy minimiser at `SOME_ORDERS`."""
     if neighbours is Neighbours.REPLACE_ONE:
         return replace_one_bound(objective, sigma).renyi(SOME_ORDERS)
     present, absent = gaussian_bounds(objective, sigma)
@@ -117,7 +121,7 @@ Divided: TypeAlias = tuple[SelectorCalibration, Calibration, tuple[Event, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Stages:
-    """The two stages to calibrate, without their budgets."""
+    """Settings of the selection and the fit, to be calibrated for given budgets."""
 
     selector: Selector
     mechanism: Mechanism
@@ -127,7 +131,7 @@ class Stages:
 
     @property
     def few(self) -> Objective:
-        """The objective for any ``size`` columns."""
+        """The objective restricted to any ``size`` columns."""
         return self.objective.restricted_to(self.selector.size)
 
     def first(self, budget: Budget) -> SelectorCalibration:
@@ -137,19 +141,19 @@ class Stages:
         )
 
     def cut(self, some: Budget, rest: Budget) -> Divided:
-        """Calibrate both stages with separate budgets."""
+        """Calibrate the selection and the fit with separate budgets."""
         first = self.first(some)
         fit = self.mechanism.calibrate(self.few, rest, self.neighbours, copies=self.copies)
         return first, fit, (*fit.events, *first.events)
 
 
 def split_budget(stages: Stages, budget: Budget, share: Fraction) -> Divided:
-    """Calibrate both stages so that their total cost is the budget.
+    """Calibrate the selection and the fit so that their total cost is the budget.
 
     Pure and zCDP budgets are divided. For an (epsilon, delta) budget, the Renyi divergences
-    of both stages are added if the mechanism permits. Otherwise, either the corresponding
-    zCDP budget is divided, or the selection is pure and spends no delta, whichever needs
-    less noise. The decision depends on public facts only.
+    of both stages are added if the analysis of the mechanism permits. Otherwise, either a
+    corresponding zCDP budget is divided, or the selection satisfies pure DP and spends no
+    delta, whichever needs less noise. The decision depends on public information only.
     """
     if not isinstance(budget, Approx):
         return stages.cut(budget.share(share), budget.share(1 - share))
@@ -188,7 +192,7 @@ def _together(
 
 
 def _effort(divided: Divided) -> float:
-    """Return the amount of noise in both stages, as a sum of logarithms."""
+    """Return the sum over both stages of the logarithm of the noise, for comparison."""
     first, fit, _ = divided
     length = fit.noise.expected_norm(fit.objective.dimension)
     ridge = fit.objective.strong_convexity * fit.objective.typical_norm
@@ -206,7 +210,7 @@ ALIKE = Need(
 class TwoStages(Calibration):
     """Calibration of the selection and of the fit to the selected columns.
 
-    ``objective`` is for all columns. ``fit`` is calibrated for any ``size`` of them.
+    ``objective`` is for all columns. ``fit`` is calibrated for any ``size`` columns.
     """
 
     selector: Selector = field(kw_only=True)
@@ -256,7 +260,7 @@ class SelectThenFit:
     mechanism : Mechanism, optional
         Mechanism of the fit to the selected columns; by default objective perturbation.
     share : float, str or Fraction, default=2/5
-        Share of the budget for the selection.
+        Share of the budget that is spent on the selection.
     column_bound : float, default=1.0
         Public bound on the absolute value of every entry; larger entries are clipped.
     scaled : bool, default=False
@@ -325,7 +329,7 @@ class SelectThenFit:
         *,
         copies: int = 1,
     ) -> TwoStages:
-        """Choose the noise of both stages and the ridge, from public facts alone."""
+        """Choose the noise of both stages and the ridge from public information only."""
         check_needs(type(self).__name__, self.needs, objective)
         check_size(self.selector.size, objective)
         task = Stages(self.selector, self.mechanism, objective, neighbours, copies)
@@ -352,14 +356,14 @@ class SelectThenFit:
     def release(
         self, calibration: TwoStages, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Select and fit for every task, and release the results together.
+        """Select and fit for every objective, and release the results together.
 
         Parameters
         ----------
         calibration : TwoStages
             Result of `calibrate`.
         tasks : iterable of Rows
-            Rows of each task.
+            Private rows with the targets of each objective, one item per objective.
         entropy : Entropy
             Source of randomness.
 

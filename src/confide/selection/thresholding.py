@@ -1,4 +1,4 @@
-"""Iterative hard thresholding: noisy gradient steps with few columns."""
+"""Iterative hard thresholding: noisy gradient steps with a few columns at a time."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -47,14 +47,14 @@ FREE = Need(
     "leave out coef_norm and set slope_bound instead",
 )
 SCALE_SHARE = Fraction(1, 20)
-"""Share of the budget for the private step lengths."""
+"""Share of the budget that is spent on private step lengths."""
 EIGENVALUE_REACH = 1.0
-"""Sensitivity of the largest eigenvalue, in units of the squared bound on row norms."""
+"""Sensitivity of the largest eigenvalue of Σxxᵀ, in units of the squared row norm bound."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepCalibration(Calibration):
-    """Noise on gradients (``noise``), on scores of columns and on step lengths."""
+    """Calibration of the noise on gradients, on scores of columns and on step lengths."""
 
     scores: Gumbel = field(kw_only=True)
     eigenvalue_noise: Noise = field(kw_only=True)
@@ -76,7 +76,7 @@ class StepCalibration(Calibration):
         check_length(rows)
 
     def reach(self, entry: float) -> float:
-        """Return a bound on sums of slopes times entries that are bounded by ``entry``."""
+        """Return a bound on the gradient for a column with entries up to ``entry``."""
         return MAX_ROWS * self.objective.slope_bound * entry
 
 
@@ -85,9 +85,11 @@ class StepCalibration(Calibration):
 class HardThresholding:
     """Take a few noisy gradient steps, with a private selection of columns in every step.
 
-    Every step selects ``size`` columns by |Hθⱼ − gⱼ| with Gumbel noise. It then estimates
-    privately the largest curvature H on these columns, and moves them by 1/H times the
-    noisy gradient.
+    Every step selects the ``size`` columns with the largest |Hθⱼ − gⱼ| after adding Gumbel
+    noise, where g is the gradient and H the curvature from the previous step. The step then
+    privately estimates a bound H on the curvature in these columns, moves their
+    coefficients by −1/H times the noisy gradient, and sets the coefficients of all other
+    columns to 0.
 
     Guarantee    pure, (epsilon, delta) or zCDP; add-remove or replace-one.
     Public       loss, bounds, ridge, size, steps, budget.
@@ -140,7 +142,7 @@ class HardThresholding:
         *,
         copies: int = 1,
     ) -> StepCalibration:
-        """Choose the noise from public facts alone."""
+        """Choose the noise from public information only."""
         check_needs(type(self).__name__, self.needs, objective)
         check_size(self.size, objective)
         choices = self.size * self.steps * copies
@@ -176,14 +178,14 @@ class HardThresholding:
     def release(
         self, calibration: StepCalibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Run all steps for every task, and release the results together.
+        """Run all steps for every objective, and release the results together.
 
         Parameters
         ----------
         calibration : StepCalibration
             Result of `calibrate`.
         tasks : iterable of Rows
-            Rows of each task.
+            Private rows with the targets of each objective, one item per objective.
         entropy : Entropy
             Source of randomness.
 
@@ -229,7 +231,7 @@ class HardThresholding:
 
 
 def _gradient(objective: Objective, rows: Rows, theta: Array, trusted: float) -> Array:
-    """Return Σ∇φ, with margins computed row by row if θ is longer than ``trusted``."""
+    """Return Σ∇φ, with margins computed row by row if ‖θ‖ exceeds ``trusted``."""
     by_row, most = is_long(theta, trusted), objective.slope_bound
 
     def part(block: Block) -> tuple[Any, ...]:

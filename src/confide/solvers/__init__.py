@@ -1,4 +1,4 @@
-"""Solvers that certify the distance to the minimiser; they do not depend on privacy."""
+"""Solvers that certify the distance of their solution to the exact minimiser."""
 
 from confide.solvers.certificate import (
     LONGEST_LINEAR,

@@ -1,8 +1,8 @@
-"""Minimise an objective to a certified distance, and bound the certifiable distance.
+"""Minimise an objective to a certified distance, and bound the smallest such distance.
 
-The bounds hold for every table of a public shape, and do not depend on the rows. A
-tolerance that they reject is rejected for all tables of the shape, and a tolerance that
-they accept can be certified for each of them (docs/proofs/finite-precision.md, finest).
+The bounds depend only on the public shape of a table, not on its rows. A tolerance below
+the bound is rejected for all tables of this shape, and any other tolerance can be certified
+for each of them (docs/proofs/finite-precision.md, finest).
 """
 
 import math
@@ -26,10 +26,10 @@ LONGEST_LINEAR = 1e9
 """The largest norm of a linear term, relative to the largest gradient norm of one record,
 if the coefficients are constrained (docs/proofs/finite-precision.md, publication)."""
 SAFETY = 8
-"""The ratio of a certified distance to the bound on rounding errors in it."""
+"""The ratio of the smallest certifiable distance to the bound on its rounding error."""
 FOREIGN_MAP = 1e-6
-"""The assumed norm of a subgradient after a proximal map in doubles, relative to the
-largest gradient norm of one record."""
+"""The assumed error of a gradient if the proximal map is computed in doubles, relative to
+the largest gradient norm of one record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class TableShape:
         rows : Rows
             The table; only its layout is used.
         count : int, default MAX_ROWS
-            The bound; by default, a billion rows.
+            The public bound on the number of rows; by default, a billion.
 
         Returns
         -------
@@ -88,7 +88,7 @@ def finest_tolerance(
 ) -> float:
     """Return a distance to the minimiser that can be certified for all tables of a shape.
 
-    For coefficients with a very large norm, see `finest_share`.
+    For coefficients with a very large norm, `finest_share` gives the distance.
 
     Parameters
     ----------
@@ -127,9 +127,10 @@ def finest_tolerance(
 def finest_share(
     objective: Objective, shape: TableShape, largest_ridge: float = 0.0
 ) -> float:
-    """Return the certifiable distance relative to the norm of very large coefficients.
+    """Return the certifiable distance relative to the norm of the coefficients.
 
-    Doubles are accurate only to half a unit in the last place.
+    This bound applies to coefficients with a very large norm, for which the rounding errors
+    of doubles exceed every fixed distance.
 
     Parameters
     ----------
@@ -182,13 +183,13 @@ def minimise(
 ) -> Solution:
     """Minimise an objective over rows to a certified distance, with a suitable solver.
 
-    The result lies in a ball with a radius of about 10¹⁵ tolerances; a minimiser outside is
-    rescaled to its surface. The linear term may have double-double precision.
+    The norm of the result is at most about 10¹⁵ times the tolerance; a minimiser with a
+    larger norm is rescaled to this bound. The linear term may have double-double precision.
 
     Parameters
     ----------
     objective : Objective
-        Loss, ridge, penalty and constraint.
+        The objective: loss, ridge, penalty and constraint.
     rows : Rows
         The records, as from `confide.data.bound_rows`.
     linear : array
@@ -243,7 +244,7 @@ def minimise(
 
 
 def longest_certified(objective: Objective, rows: Rows, tolerance: float) -> float:
-    """Return the largest norm of a solution of `minimise`, which rescales larger ones.
+    """Return the norm to which `minimise` rescales solutions with a larger norm.
 
     Parameters
     ----------
@@ -288,7 +289,7 @@ def can_certify(objective: Objective) -> bool:
 
     Examples
     --------
-    The hinge has a kink, so only its smooth versions are certified:
+    The hinge loss has a kink, so only its smooth versions are certified:
 
     >>> from confide.objectives import Hinge, HuberizedHinge, Objective
     >>> from confide.solvers import can_certify

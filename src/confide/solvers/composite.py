@@ -1,12 +1,13 @@
 """Minimise a smooth function plus a penalty on a convex set, to a certified distance.
 
-The method is proximal Newton. A quadratic model of the smooth part is minimised together
+The method is proximal Newton. A quadratic model of the smooth part f is minimised together
 with the penalty and the constraint by an accelerated proximal method, which needs no pass
 over the rows. The last proximal step is exact and gives a subgradient w of penalty and
 constraint at the new point θ. Then v = ∇f(θ) + w is a subgradient of the whole objective at
-θ, and ‖θ − θ*‖ <= ‖v‖/Λ. A full step is taken if it reduces ‖v‖ to a quarter of its
-smallest value so far, which can happen only a few times; otherwise, a line search finds the
-step length. If doubles cannot certify the distance, `refine` takes the last steps.
+θ, and ‖θ − θ*‖ <= ‖v‖/Λ for the minimiser θ* and the smallest ridge Λ. A full step is taken
+if it reduces ‖v‖ to a quarter of its smallest value so far, which can happen only a few
+times; otherwise, a line search finds the step length. If doubles cannot certify the
+distance, `refine` takes the last steps.
 """
 
 from dataclasses import dataclass, replace
@@ -26,7 +27,7 @@ from confide.solvers.split_gradient import precise_gradient
 MOST_OUTER = 300
 MOST_TRIALS = 30
 SHORTEST_STEP = 2.0**-12
-"""Shorter steps occur only if the slope is below its rounding error."""
+"""A step this short occurs only if the slope along it is below its rounding error."""
 MOST_INNER = 20_000
 SMALLEST_SAMPLE = 4000
 
@@ -113,8 +114,8 @@ class _Model:
     def minimise(self, accuracy: float) -> tuple[Array, Array]:
         """Return the model's minimiser, and a subgradient of penalty and constraint there.
 
-        The method is accelerated proximal steps with restarts. If penalty and constraint
-        are separable, each coordinate has its own step length.
+        The model is minimised by accelerated proximal steps with restarts. If penalty and
+        constraint are separable, each coordinate has its own step length.
         """
         nonsmooth, constraint = self.objective.nonsmooth_part, self.objective.constraint
         steep = self.curvature.scale if self._separable else self.curvature.steepest
@@ -152,11 +153,11 @@ def _step_length(
     gradients: tuple[Array, Array],
     rise: float,
 ) -> tuple[float, Array]:
-    """Return the length of a step from θ to a point, by a line search on a majorant.
+    """Return the fraction t of a step from θ to a point, and the gradient after the step.
 
-    The majorant f(θ + t·step) + t·(r(point) − r(θ)) is convex in t and nowhere below the
-    objective, and its slope requires only gradients. The gradient at θ + t·step is returned
-    with t.
+    A line search minimises f(θ + t·step) + r(θ) + t·(r(point) − r(θ)), where ``rise`` is
+    r(point) − r(θ). This function is convex in t, is nowhere below the objective, and has a
+    slope that can be computed from gradients of f.
     """
     step = point - theta
     falling = float(gradients[0] @ step) + rise
@@ -175,7 +176,7 @@ def _step_length(
 
 
 def _first_order(problem: Problem, theta: Array, tolerance: float) -> Solution:
-    """Minimise by accelerated proximal gradient steps, if a Hessian would be too large."""
+    """Minimise by accelerated proximal gradient steps, as a fallback for many columns."""
     objective = problem.objective
     nonsmooth, constraint = objective.nonsmooth_part, objective.constraint
     convexity = objective.strong_convexity
@@ -218,11 +219,12 @@ def _first_order(problem: Problem, theta: Array, tolerance: float) -> Solution:
 def _subgradient(
     problem: Problem, point: Array, gradient: Array, normal: Array, steepest: float
 ) -> tuple[Array, float]:
-    """Return a subgradient of penalty and constraint, and its rounding error.
+    """Return a subgradient of penalty and constraint, and a bound on its rounding error.
 
-    For an unconstrained l1 penalty, it follows from the signs of the coefficients; at
-    coefficients of 0, it cancels as much of the gradient as possible. In other cases it is
-    the residual of the proximal step, at a point close to its rounded result.
+    For an unconstrained lasso penalty, the subgradient follows from the signs of the
+    coefficients; at coefficients of 0, it cancels as much of the gradient as possible.
+    Otherwise it is the residual ``normal`` of the proximal step, which is a subgradient at
+    the exact result of the step, close to the rounded one.
     """
     objective = problem.objective
     nonsmooth, constraint = objective.nonsmooth_part, objective.constraint
@@ -239,7 +241,7 @@ def _subgradient(
 
 
 PROX_UNITS = 4
-"""The error of a proximal map in doubles, in unit roundoffs per coefficient."""
+"""The relative error of a proximal map in doubles, in unit roundoffs per coefficient."""
 
 
 def _rise(objective: Objective, theta: Array, point: Array) -> float:

@@ -1,7 +1,7 @@
 """The curvature of a quadratic model: a Hessian or a BFGS approximation to it.
 
-For few columns, the Hessian is computed. For many columns it would not fit into memory. It
-is then approximated from its diagonal and the changes of the gradient along the last steps
+With few columns, the Hessian is computed. With many columns, it would not fit into memory,
+and is approximated from its diagonal and the changes of the gradient along the last steps
 (BFGS).
 """
 
@@ -17,10 +17,10 @@ from confide.solvers.problem import Problem
 
 MOST_PAIRS = 50
 PAIRS_BYTES = 2**27
-"""The memory limit for BFGS pairs, in bytes."""
+"""The memory limit for the stored steps and gradient changes of BFGS, in bytes."""
 FEWEST_PAIRS = 12
 ABOVE = 1.0001
-"""A factor that covers the rounding error of an eigenvalue."""
+"""A factor by which eigenvalues are increased, to cover their rounding errors."""
 
 
 class Curvature(Protocol):
@@ -32,12 +32,12 @@ class Curvature(Protocol):
 
     @property
     def steepest(self) -> float:
-        """A bound on the largest eigenvalue."""
+        """An upper bound on the largest eigenvalue."""
         ...
 
     @property
     def scale(self) -> Array | float:
-        """The entries of a diagonal matrix that is an upper bound on this matrix."""
+        """Diagonal entries of an upper bound on this matrix in the Loewner order."""
         ...
 
     @property
@@ -48,17 +48,18 @@ class Curvature(Protocol):
     def renew(
         self, problem: Problem, theta: Array, pair: tuple[Array, Array], *, slow: bool
     ) -> tuple[Self, Array | None]:
-        """Return the curvature for a model around another point, and the gradient there.
+        """Return the curvature for a model around ``theta``, and the gradient there.
 
-        ``pair`` is the step to that point and the change of the gradient along it. ``slow``
-        is true if the model was poor. The gradient is None if it was not recomputed.
+        ``pair`` contains the last step, which led to ``theta``, and the change of the
+        gradient along it. ``slow`` is true if the previous model was poor. The gradient is
+        None if it was not recomputed.
         """
         ...
 
 
 @dataclass(frozen=True)
 class Hessian:
-    """The Hessian of the smooth part at some point."""
+    """The Hessian of the smooth part of an objective at some point."""
 
     matrix: Array
 
@@ -73,20 +74,20 @@ class Hessian:
 
     @cached_property
     def steepest(self) -> float:
-        """The largest eigenvalue."""
+        """The largest eigenvalue, rounded up."""
         last = self.matrix.shape[0] - 1
         top = eigh(self.matrix, eigvals_only=True, subset_by_index=[last, last])
         return ABOVE * float(top[0])
 
     @property
     def scale(self) -> float:
-        """The largest eigenvalue; this multiple of the identity is an upper bound."""
+        """The largest eigenvalue; this multiple of the identity is the upper bound."""
         return self.steepest
 
     def renew(
         self, problem: Problem, theta: Array, pair: tuple[Array, Array], *, slow: bool
     ) -> "tuple[Hessian, Array | None]":
-        """Recompute the Hessian at the point if the model was poor."""
+        """Recompute the Hessian at ``theta`` if the previous model was poor."""
         if not slow:
             return self, None
         gradient, _, hessian = problem.gradient_and_hessian(theta, double=True)
@@ -95,10 +96,11 @@ class Hessian:
 
 @dataclass(frozen=True)
 class BfgsCurvature:
-    """A diagonal with BFGS corrections from stored steps and changes of the gradient.
+    """A diagonal matrix with BFGS corrections from steps and changes of the gradient.
 
-    In the compact form of the BFGS update, B = D − W M⁻¹ Wᵀ, with W = (D S, Y) and
-    M = (SᵀDS, L; Lᵀ, −E), where SᵀY = L + E + (upper part).
+    The diagonal matrix is D, and the columns of S and Y are the stored steps and gradient
+    changes. In compact form, B = D − W M⁻¹ Wᵀ with W = (D S, Y) and
+    M = (SᵀDS, L; Lᵀ, −E), where E is the diagonal of SᵀY and L the part below it.
     """
 
     diagonal: Array
@@ -108,7 +110,7 @@ class BfgsCurvature:
 
     @classmethod
     def at(cls, problem: Problem, theta: Array) -> "tuple[BfgsCurvature, Array]":
-        """Return the diagonal of the Hessian, and the gradient."""
+        """Return the diagonal of the Hessian, without corrections, and the gradient."""
         none = np.empty((0, len(theta)))
         found = cls(problem.diagonal(theta), none, none)
         return found, problem.gradient(theta)[0]
@@ -123,14 +125,15 @@ class BfgsCurvature:
 
     @cached_property
     def steepest(self) -> float:
-        """A bound on the largest eigenvalue."""
+        """An upper bound on the largest eigenvalue."""
         return float(np.max(self.scale))
 
     @cached_property
     def scale(self) -> Array:
-        """The entries of a multiple of D that is an upper bound on B.
+        """The diagonal of a multiple of D that exceeds B in the Loewner order.
 
-        D^(−½) B D^(−½) is the identity plus a matrix of low rank.
+        The factor is the largest eigenvalue of D^(−½) B D^(−½). This matrix is the identity
+        plus a matrix of low rank, so the eigenvalue is computed from a small matrix.
         """
         if not len(self.steps):
             return ABOVE * self.diagonal
@@ -158,7 +161,7 @@ class BfgsCurvature:
     def renew(
         self, problem: Problem, theta: Array, pair: tuple[Array, Array], *, slow: bool
     ) -> "tuple[BfgsCurvature, Array | None]":
-        """Store a step, unless its curvature is below the rounding error."""
+        """Store the last step, unless the curvature along it is below rounding error."""
         step, change = pair
         sizes = float(np.linalg.norm(step) * np.linalg.norm(change))
         if not float(step @ change) > 1e-10 * sizes:

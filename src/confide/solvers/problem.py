@@ -50,12 +50,13 @@ class Solution:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """The smooth part of an objective over private rows, with a linear term.
+    """The smooth part f of an objective over private rows, with a linear term.
 
     ``weight`` multiplies the sum of losses, so that a subsample represents all rows.
-    ``sum_shape`` is that of the rows, computed once. ``rest`` holds the digits of the
-    linear term beyond double precision. ``share`` is the accepted distance to the minimiser
-    relative to the norm of the coefficients, which matters if this norm is very large.
+    ``sum_shape`` is copied from ``rows``, to compute it only once. ``rest`` contains the
+    digits of the linear term beyond double precision. ``share`` is the accepted distance to
+    the minimiser relative to the norm of the coefficients, which matters if this norm is
+    very large.
     """
 
     objective: Objective
@@ -71,7 +72,10 @@ class Problem:
         object.__setattr__(self, "sum_shape", self.rows.sum_shape)
 
     def allowed(self, tolerance: float, point: AnyArray | Twofold) -> float:
-        """Return the accepted distance of a point to the minimiser."""
+        """Return the accepted distance of a point to the minimiser.
+
+        This is the larger of ``tolerance`` and ``share`` times the norm of the point.
+        """
         return max(tolerance, self.share * float(np.linalg.norm(nearest(point))))
 
     def gradient(self, theta: AnyArray) -> tuple[AnyArray, float]:
@@ -96,8 +100,7 @@ class Problem:
     ) -> tuple[Array, float, Array]:
         """Return the result of `gradient` and ∇²f(θ), in one pass over the rows.
 
-        The Hessian is only used as a metric, so single precision suffices unless ``double``
-        is true.
+        The Hessian is computed in single precision unless ``double`` is true.
         """
         loss = self.objective.loss
         if isinstance(loss, Multinomial):
@@ -118,7 +121,7 @@ class Problem:
     def _multinomial_hessian(
         self, loss: Multinomial, theta: AnyArray, *, double: bool
     ) -> tuple[Array, float, Array]:
-        """Compute `gradient_and_hessian` for several scores, from sums over class pairs."""
+        """Compute `gradient_and_hessian` for the multinomial loss, by pairs of classes."""
         point, pairs = self.matrix(theta), class_pairs(loss.classes)
 
         def part(block: Block) -> tuple[Any, ...]:
@@ -146,7 +149,7 @@ class Problem:
         return self.weight * float(self.rows.sum(part, theta.dtype)[0]) + outside
 
     def diagonal(self, theta: Array) -> Array:
-        """Return the diagonal of ∇²f(θ), or a bound on it for several scores."""
+        """Return the diagonal of ∇²f(θ), or a bound on it for the multinomial loss."""
         loss, point = self.objective.loss, self.matrix(theta)
 
         def part(block: Block) -> tuple[Any, ...]:
@@ -159,10 +162,10 @@ class Problem:
     def rounding(self, theta: AnyArray, mass: float) -> float:
         """Bound ‖computed ∇f − exact ∇f‖ for a gradient summed in θ's precision.
 
-        The error of a sum of k terms is at most k units in the last place of the sum of
-        their magnitudes. Errors of margins have the same form, and are multiplied by the
-        curvature. Each slope adds a few units, one of them for its weight, and more if the
-        scores of several classes are combined.
+        ``mass`` is a bound on Σ|φ′|. The error of a sum of k terms is at most k units in
+        the last place of the sum of their magnitudes. Errors of margins have the same form,
+        and are multiplied by the curvature. Each slope adds a few units, one of them for
+        its weight, and more if the scores of several classes are combined.
         """
         unit = float(np.finfo(theta.dtype).eps) / 2
         objective, count = self.objective, self.rows.count
@@ -177,10 +180,11 @@ class Problem:
         return unit * (objective.row_norm * (slopes + margins) + 4 * outside)
 
     def astray_cost(self, sharpness: float) -> float:
-        """Return the error of a gradient per unit of error of a proximal point.
+        """Return the error of a subgradient per unit of error of a proximal point.
 
         The computed point is close to an exact proximal point, whose subgradient is known
-        up to ``sharpness`` times their distance (docs/proofs/finite-precision.md, astray).
+        up to ``sharpness`` times the distance between the two points
+        (docs/proofs/finite-precision.md, astray).
         """
         convexity = self.objective.strong_convexity
         smooth = self.rows.count * self.objective.smoothness + float(self.ridge.max())
@@ -188,7 +192,7 @@ class Problem:
 
 
 def nearest(point: AnyArray | Twofold) -> Array:
-    """Return the nearest vector of doubles."""
+    """Return a point rounded to doubles."""
     return point.high if isinstance(point, Twofold) else point.astype(np.float64)
 
 
@@ -199,7 +203,7 @@ def longest(vector: AnyArray) -> float:
 
 
 def slope_scale(objective: Objective) -> float:
-    """Return a bound on the magnitude of the terms whose sum is a slope."""
+    """Return a bound on the magnitude of the terms that are added to compute a slope."""
     return objective.slope_bound + 2 * (objective.target_bound or 0.0)
 
 
@@ -207,12 +211,16 @@ SINGLE_UNIT_ROUNDOFF = 2.0**-24
 HESSIAN_ROUNDING_SHARE = 1.1 * (MOST_ADDED + 8) * SINGLE_UNIT_ROUNDOFF
 """A bound on the rounding error of a single-precision Hessian, relative to its trace."""
 SLOPE_ROUNDING = 16 * 2.0**-53
-"""A bound on the error of the curvature due to a rounded slope, for a row of length 1."""
+"""A bound on the error of the curvature due to a rounded slope, for a row of norm 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class CurvatureCertificate:
-    """A lower bound ``least`` on the curvature at ``centre``, for rows up to ``reach``."""
+    """A lower bound ``least`` on the eigenvalues of the Hessian at the point ``centre``.
+
+    The bound extends to other points, because the curvature of the logistic loss changes at
+    most exponentially with the margin. ``reach`` is the bound on the norms of the rows.
+    """
 
     centre: Array
     least: float
@@ -222,7 +230,11 @@ class CurvatureCertificate:
     def of(
         cls, problem: Problem, centre: Array, hessian: Array
     ) -> "CurvatureCertificate | None":
-        """Return the bound from a single-precision Hessian; None if the ridge is larger."""
+        """Return a certificate computed from a Hessian in single precision, or None.
+
+        The result is None if the loss is not logistic, or if the bound is not above the
+        ridge.
+        """
         objective = problem.objective
         if not is_logistic(objective.loss):
             return None
@@ -240,7 +252,7 @@ class CurvatureCertificate:
         return min(share, 0.49) * self.least * math.exp(-min(moved, 50.0)) / self.reach
 
     def distance(self, point: Array, length: float) -> float:
-        """Bound the distance of a point to the minimiser, from the norm of the gradient."""
+        """Bound the distance of a point to the minimiser, given its gradient norm."""
         moved = self.reach * float(np.linalg.norm(point - self.centre))
         share = self.reach * length / (self.least * math.exp(-moved)) if moved < 50 else 1.0
         if not share < 0.5:

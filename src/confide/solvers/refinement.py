@@ -34,7 +34,7 @@ def refine(
     curvature: Curvature,
     tolerance: float,
 ) -> Solution:
-    """Return a point within ``tolerance`` of the minimiser, starting close to it."""
+    """Return a point within ``tolerance`` of the minimiser, given a point close to it."""
     goal = tolerance * problem.objective.strong_convexity
     theta, best, stalls = Twofold.of(start), np.inf, 0
     gradient, _ = careful_gradient(problem, theta, goal)
@@ -88,7 +88,10 @@ def refine_by_gradients(
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A proximal point, a subgradient of penalty and constraint, and an error bound."""
+    """A proximal point, a subgradient of penalty and constraint, and an error bound.
+
+    ``normal`` is the subgradient, and ``astray`` bounds the error of ``point``.
+    """
 
     point: Twofold
     normal: Twofold
@@ -99,7 +102,7 @@ class _Step:
 def _certified(
     problem: Problem, step: _Step, sweep: tuple[Twofold, float], tolerance: float
 ) -> tuple[Solution | None, float]:
-    """Return a solution if the point is close enough, and the norm of a subgradient."""
+    """Return a solution (None if the point is too far away) and a subgradient norm."""
     gradient, floor = sweep
     residual = longest((gradient + step.normal).high)
     slack = step.astray * problem.astray_cost(step.sharpness)
@@ -135,14 +138,14 @@ class _Model:
         return self.sharpness * float(np.linalg.norm((point - moved).high))
 
     def one_step(self, point: Twofold) -> _Step:
-        """Return the result of one proximal step."""
+        """Return the result of one proximal step from a point."""
         pushed = self._pushed(point)
         moved = self._prox(pushed)
         astray = self.error * float(np.linalg.norm(pushed.high))
         return _Step(moved, (pushed - moved) * self.sharpness, astray, self.sharpness)
 
     def minimise(self, accuracy: float) -> _Step:
-        """Return the minimiser of the model with penalty and constraint."""
+        """Minimise the model with penalty and constraint, and return the last step."""
         point, speed, ahead = self.theta, 1.0, self.theta
         pushed = self._pushed(ahead)
         moved = self._prox(pushed)
@@ -170,7 +173,7 @@ class _Model:
         return self.one_step(ahead)
 
     def _newton(self, ahead: Twofold, pushed: Twofold, gap: Array) -> Twofold | None:
-        """Repeat Newton steps while each halves the residual, and return the last point."""
+        """Return the point after Newton steps that each halve the residual, or None."""
         constraint, hessian = self.objective.constraint, self.curvature.matrix
         if hessian is None:
             return None

@@ -1,10 +1,12 @@
 """Minimise a smooth, strongly convex objective to a certified distance.
 
-1. Newton steps on growing subsamples bring θ within their sampling error. If there are too
-   many columns for a Hessian, quasi-Newton steps on one subsample are taken instead.
-2. The Hessian of the last subsample, or the diagonal of that of all rows, becomes the
-   metric of a limited-memory quasi-Newton method on all rows (`descend`).
-3. The gradient certifies the distance: ‖θ − θ*‖ <= ‖∇F(θ)‖/Λ, including rounding errors.
+1. Newton steps on growing subsamples bring θ within the sampling error of the largest one.
+   If there are too many columns for a Hessian, quasi-Newton steps on one subsample are
+   taken instead.
+2. The Hessian of the last subsample, or the diagonal of the Hessian of all rows, becomes
+   the metric of a limited-memory quasi-Newton method on all rows (`descend`).
+3. The gradient of the objective F certifies the distance to the minimiser θ*: with the
+   smallest ridge Λ, ‖θ − θ*‖ <= ‖∇F(θ)‖/Λ, including rounding errors.
 """
 
 from collections import deque
@@ -33,21 +35,21 @@ from confide.solvers.split_gradient import precise_gradient
 MOST_SWEEPS = 10_000
 FEWEST_PAIRS, MOST_PAIRS = 12, 50
 PAIRS_BYTES = 2**27
-"""The memory limit for L-BFGS pairs in bytes, beyond FEWEST_PAIRS."""
+"""The memory limit for L-BFGS pairs, in bytes; FEWEST_PAIRS are stored in any case."""
 WIDEST_HESSIAN = 1500
 WIDEST_CERTIFICATE = 80
 NEARBY = 0.01
-"""The tolerance for the minimiser of an easier loss, relative to the largest effect of one
-record on a minimiser."""
+"""The tolerance for the minimiser of a smoother loss, which is used as starting point, in
+units of the largest effect of one record on a minimiser."""
 MOST_TRIALS = 40
 MANY_TRIALS = 2
-"""The number of trials after which a line search extrapolates two slopes or bisects."""
+"""The number of trials after which a line search uses the last two slopes or bisects."""
 MOST_STALLS = 500
 SPLIT_STALLS = 40
 MUCH_NEARER = 2e-11
 
 Metric: TypeAlias = Callable[[Array], Array]
-"""A function that solves H d = g for some approximation H of the Hessian."""
+"""A function that maps g to the solution d of H d = g, with H close to the Hessian."""
 
 GradientAndError: TypeAlias = tuple[AnyArray, float]
 """A gradient, and a bound on the norm of its rounding error."""
@@ -56,15 +58,15 @@ Point: TypeAlias = AnyArray | Twofold
 """Coefficients in double or double-double precision."""
 
 GradientFunction: TypeAlias = Callable[[Any], GradientAndError]
-"""A function that computes a gradient in some arithmetic."""
+"""A function that computes a gradient and its error bound at a point."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoppingRule:
-    """The largest norm ``length`` of a gradient at which a solver may stop.
+    """Stopping rule of a solver: the norm of the gradient must be at most ``length``.
 
     Rounding errors are ignored unless ``certified`` is true. ``certificate`` is a lower
-    bound on the curvature, if one better than the ridge is known.
+    bound on the curvature, if one is known that exceeds the ridge.
     """
 
     length: float
@@ -85,14 +87,14 @@ class StoppingRule:
         return lambda point: precise_gradient(problem, point, self.enough(problem, point))
 
     def enough(self, problem: Problem, point: "Point") -> float:
-        """Return the required gradient norm at a point, from the ridge or the curvature."""
+        """Return the accepted gradient norm at a point, based on ridge or curvature."""
         if self.certificate is None or not self.certified:
             return self.length
         distance = self.length / problem.objective.strong_convexity
         return max(self.length, self.certificate.length(nearest(point), distance))
 
     def floor(self, problem: Problem, point: AnyArray, mass: float) -> float:
-        """Return a bound on the rounding error of a gradient, or 0 if it is ignored."""
+        """Return a bound on the rounding error of a gradient; 0 if errors are ignored."""
         return problem.rounding(point, mass) if self.certified else 0.0
 
 
@@ -105,7 +107,7 @@ class LbfgsMemory:
 
     @classmethod
     def of(cls, metric: Metric, dimension: int) -> "LbfgsMemory":
-        """Return a memory without any pairs."""
+        """Return an empty memory."""
         fitting = min(MOST_PAIRS, PAIRS_BYTES // (16 * dimension))
         return cls(metric, deque(maxlen=max(FEWEST_PAIRS, fitting)))
 
@@ -122,7 +124,7 @@ class LbfgsMemory:
         return -q
 
     def learn(self, step: Array, change: Array) -> None:
-        """Store a step, unless its curvature is below the rounding error."""
+        """Store a step, unless the curvature along it is below the rounding error."""
         curvature = float(step @ change)
         if curvature > 1e-14 * float(np.linalg.norm(step) * np.linalg.norm(change)):
             self.pairs.append((step, change, curvature))
@@ -135,7 +137,7 @@ def descend(
     sweep: GradientAndError,
     metric: Metric,
 ) -> Solution:
-    """Take quasi-Newton steps until the gradient certifies the distance."""
+    """Take quasi-Newton steps until the gradient certifies the required distance."""
     memory, look = LbfgsMemory.of(metric, len(theta)), goal.look(problem)
     point: Point = theta
     best, stalled, before, patience = np.inf, 0, 0.0, _patience(problem)
@@ -170,10 +172,11 @@ def descend(
 def _certified(
     problem: Problem, goal: StoppingRule, point: Point, sweep: tuple[float, float]
 ) -> Solution | None:
-    """Return a solution if the gradient is small enough, by the ridge or the curvature.
+    """Return a solution if the gradient certifies it by ridge or curvature, or None.
 
-    With the curvature, the distance without rounding errors must also be tiny relative to
-    the coefficients, so that another order of addition gives practically the same solution.
+    If the curvature is used, the distance without rounding errors must also be tiny
+    relative to the coefficients. Adding rows in another order then gives practically the
+    same solution.
     """
     bound, floor = sweep
     convexity = problem.objective.strong_convexity
@@ -206,7 +209,7 @@ def _patience(problem: Problem) -> int:
 def _with_split_gradient(
     problem: Problem, goal: StoppingRule, point: Point, found: tuple[float, float]
 ) -> tuple[float, float]:
-    """Recompute the norm and the error of a gradient in higher precision, if that helps."""
+    """Return the norm and error of a gradient, recomputed if that makes it small enough."""
     enough = goal.enough(problem, point)
     exact, error = precise_gradient(problem, point, enough)
     if longest(exact) + error <= enough:
@@ -221,14 +224,14 @@ def _last_step(
     point: Point,
     gradient: AnyArray,
 ) -> Solution | None:
-    """Try a step that is expected to be the last, and certify it immediately."""
+    """Try a step that is expected to be the last; return None if it is not certified."""
     trial = Twofold.of(point) + memory.direction(gradient)
     exact, error = precise_gradient(problem, trial, goal.enough(problem, trial))
     return _certified(problem, goal, trial, (longest(exact), error))
 
 
 def _rounded(problem: Problem, point: Point, bound: float) -> float:
-    """Add the error of rounding a double-double point to doubles to a gradient bound."""
+    """Increase a gradient bound to allow for rounding a double-double point to doubles."""
     if not isinstance(point, Twofold):
         return bound
     length = float(np.linalg.norm(point.high))
@@ -243,9 +246,10 @@ def advance(
     gradient: AnyArray,
     look: GradientFunction,
 ) -> tuple[Any, GradientAndError]:
-    """Take one quasi-Newton step, whose length is found from gradients along it.
+    """Take one quasi-Newton step, with a line search that uses only gradients.
 
-    The search ends at a gradient below its rounding error, which is no longer informative.
+    The search ends at a gradient whose norm is below its rounding error, because such a
+    gradient is no longer informative.
     """
     here = gradient.astype(np.float64)
     step = memory.direction(here)
@@ -288,14 +292,14 @@ def advance(
 
 
 def _crossing(one: tuple[float, float], other: tuple[float, float]) -> float:
-    """Return the zero of a rising line through two slopes of equal sign, or NaN."""
+    """Return the zero of the line through two slopes; NaN if it falls or signs differ."""
     (start, low), (stop, high) = one, other
     rising = low * high > 0 and (high - low) * (stop - start) > 0
     return stop - high * (stop - start) / (high - low) if rising else np.nan
 
 
 def cholesky_metric(hessian: Array) -> Metric:
-    """Factorise a Hessian, after increasing its diagonal if rounding made it indefinite."""
+    """Return the metric of a Hessian, after making it positive definite if necessary."""
     lift = 0.0
     while True:
         try:
@@ -308,7 +312,7 @@ def cholesky_metric(hessian: Array) -> Metric:
 
 
 def diagonal_metric(problem: Problem, theta: Array) -> Metric:
-    """Return the metric of the diagonal of the Hessian."""
+    """Return the metric given by the diagonal of the Hessian."""
     diagonal = problem.diagonal(theta)
     return lambda gradient: gradient / diagonal
 
@@ -330,10 +334,10 @@ def minimise_smooth(
     *,
     certify: bool = True,
 ) -> Solution:
-    """Return a point within ``tolerance`` of the unconstrained minimiser of F.
+    """Return a point within ``tolerance`` of the unconstrained minimiser.
 
-    Without ``certify``, rounding errors are ignored, and the point at which progress stalls
-    is accepted.
+    If ``certify`` is false, rounding errors are ignored, and the point at which progress
+    stalls is accepted.
     """
     objective = problem.objective
     if start is None and (easier := wider(objective.loss)) is not None:
@@ -361,11 +365,12 @@ def minimise_smooth(
 def _worth_a_hessian(problem: Problem, sample: int, *, hidden: bool) -> bool:
     """Return whether a Hessian of all rows saves more passes than it costs.
 
-    A metric from a sample contracts the error by about √(p/sample) in every pass. With a
-    Hessian of all rows, three more passes are enough. The Hessian is cheap compared with
-    reading rows from storage again, or with a last gradient in higher precision. If
-    rounding in doubles prevents a certificate from the ridge alone (``hidden``), the
-    curvature of the rows often gives one without such a gradient.
+    With p columns, a metric from a sample multiplies the error by about √(p/sample) in
+    every pass. With a Hessian of all rows, three more passes are enough. The Hessian is
+    cheap compared with reading rows from storage again, or with a last gradient in higher
+    precision. If rounding in doubles prevents a certificate from the ridge alone
+    (``hidden``), the curvature of the rows often provides a certificate without such a
+    gradient.
     """
     rows, dimension = problem.rows, problem.objective.dimension
     if hidden and is_logistic(problem.objective.loss) and dimension <= WIDEST_CERTIFICATE:
@@ -402,8 +407,8 @@ def _sharpen(
 def _approach(problem: Problem) -> tuple[Array, Metric, int]:
     """Return a point, a metric and a sample size, from Newton steps on growing subsamples.
 
-    The sampling error of a subsample amounts to a Newton decrement of about p times its
-    stride, so each level stops when its own decrement is much smaller.
+    With p columns and one row in s, the sampling error corresponds to a Newton decrement of
+    about p·s. The steps on a subsample end when the decrement is much smaller than this.
     """
     count, size = problem.rows.count, problem.objective.dimension
     theta, least = np.zeros(size), max(SMALLEST_SAMPLE, ROWS_PER_COLUMN * size)

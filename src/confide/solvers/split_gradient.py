@@ -2,9 +2,9 @@
 
 Features, coefficients and slopes are split into a leading part on a coarse grid and a small
 remainder. Products of leading parts have few bits, so that sums of them fit into doubles
-and are exact in any order of addition. All other terms are smaller by 2⁻²⁰. The error that
-is left is the rounding of one margin and one slope per row, or almost nothing if these are
-in double-double precision. If even that is too much for the number of rows,
+and are exact in any order of addition. All other terms are smaller by a factor of 2⁻²⁰. The
+remaining error comes from rounding one margin and one slope per row, and almost vanishes if
+these have double-double precision. If it is still too large for the number of rows,
 `twofold_gradient` is used instead.
 """
 
@@ -34,14 +34,15 @@ from confide.solvers.problem import Problem, slope_scale
 from confide.solvers.twofold_gradient import twofold_gradient, written_out
 
 LEADING_BITS = 20
-"""Bits of a leading part: 2·20 for a product and 13 for a sum of 8192 fill a double."""
+"""The number of bits of a leading part. A product has 40 bits, and a sum of 8192 products
+53 bits, which is the precision of a double."""
 
 FEW_ROWS = 1024
-"""The number of rows that are summed at once if small parts would be rounded too much."""
+"""The number of rows summed at once if rounding of the small parts would matter."""
 
 Numbers: TypeAlias = Dense | Csr
 Pieces: TypeAlias = tuple[Numbers, Numbers, Numbers | None]
-"""Numeric columns, their leading parts and the remainders, None if known to be zero."""
+"""Numeric columns, their leading parts, and the remainders (None if known to be 0)."""
 
 
 def precise_gradient(
@@ -83,7 +84,7 @@ def split_gradient(
     """Return ∇f(θ) and a bound on the norm of its error.
 
     Slopes are computed in doubles, or in double-double precision if ``fine`` is true.
-    ``at_once`` rows are summed at a time; None means the usual number.
+    ``at_once`` rows are summed at a time; None means ``problem.sum_shape.rows_added``.
     """
     objective, rows = problem.objective, problem.rows
     longest, steepest = objective.reach, objective.heaviest_slope
@@ -129,7 +130,10 @@ def _slopes(loss: Loss, margin: Twofold, block: Block, *, fine: bool) -> Twofold
 
 
 def _sum_over_columns(layout: Matrix, numbers: AnyArray, cells: list[AnyArray]) -> AnyArray:
-    """Combine sums over numeric columns and over cells, in extended precision."""
+    """Return Σ wᵢxᵢ from its numeric entries and from the sums of weights by cell.
+
+    Cells are those of the contingency tables of categorical columns.
+    """
     total = np.empty(layout.shape[1], np.longdouble)
     total[layout.places] = numbers
     for group, counts in zip(layout.groups, cells, strict=True):
@@ -143,10 +147,12 @@ def _wide(values: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class _Point:
-    """Coefficients in two parts; those of categories are summed for each cell beforehand.
+    """Coefficients in two parts, with the contributions of cells computed in advance.
 
-    ``known`` holds these sums and the contribution of the intercept, in two parts. Leading
-    parts have twice as many bits and lie on a common grid, so they are added without error.
+    A cell is a combination of levels of one group of categorical columns. For every group,
+    ``known`` contains the contribution of each cell to the linear predictor, in two parts;
+    the first group includes the intercept. The leading parts have twice as many bits and
+    lie on a common grid, so they are added without error.
     """
 
     slopes: Array
@@ -169,7 +175,7 @@ class _Point:
         return cls(slopes, coarse, fine, tuple(_on_one_grid(known)))
 
     def margin(self, pieces: Pieces, groups: tuple[CodedGroup, ...]) -> Twofold:
-        """Return ⟨x, θ⟩, including the intercept."""
+        """Return ⟨x, θ⟩ for all rows of a block, including the intercept."""
         _, lead, rest = pieces
         total = lead @ self.coarse
         small = lead @ self.fine
@@ -205,7 +211,7 @@ def _split(numbers: Numbers, longest: float) -> Pieces:
 
 
 def _weighted_sum(pieces: Pieces, strong: Array, weak: Array) -> AnyArray:
-    """Return Σ wᵢxᵢ for weights that are given in two parts."""
+    """Return Σ wᵢxᵢ for numeric columns and weights that are given in two parts."""
     numbers, lead, rest = pieces
     if rest is None:
         both = numbers.weighted_sum(np.column_stack((strong, weak)))
@@ -215,7 +221,7 @@ def _weighted_sum(pieces: Pieces, strong: Array, weak: Array) -> AnyArray:
 
 
 def _leading(values: Array, largest: float, bits: int = LEADING_BITS) -> Array:
-    """Round to a grid of 2^−bits of ``largest``, by adding and subtracting a constant."""
+    """Round to multiples of about 2^−bits·``largest``, using a large added constant."""
     if largest == 0:
         return np.zeros_like(values)
     grid = 2.0 ** (np.ceil(np.log2(largest)) - bits)
@@ -229,8 +235,8 @@ class _Rounding:
 
     ``margin`` is relative to the actual margins, and ``inner`` to the bound on margins.
 
-    Every entry of a remainder is at most 2⁻²⁰ of the largest magnitude, so the norm of the
-    remainder of a row with k entries is at most √k times that. The proof is in
+    Every entry of a remainder is at most 2⁻²⁰ times the largest magnitude, so the remainder
+    of a row with k entries has a norm of at most √k times this bound. The proof is in
     docs/proofs/finite-precision.md, split-gradient.
     """
 
@@ -243,7 +249,7 @@ class _Rounding:
     def of(
         cls, problem: Problem, at_once: int | None = None, *, fine: bool = False
     ) -> "_Rounding":
-        """Return the errors for sums of the problem's shape, ``at_once`` rows at a time."""
+        """Return the errors for a problem whose rows are summed ``at_once`` at a time."""
         shape, layout = problem.sum_shape, problem.rows.layout
         added = at_once or shape.rows_added
         depth = shape.depth + addition_depth(-(-shape.rows_added // added))

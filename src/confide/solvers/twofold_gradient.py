@@ -2,8 +2,9 @@
 
 Features, coefficients and slopes are split into parts on increasingly fine grids. Products
 of parts have few bits, so that sums of them fit into doubles and are exact in any order of
-addition. All other terms are smaller by at least 2⁻⁴⁰. Sums over rows are accumulated in
-double-double precision. The proof is in docs/proofs/finite-precision.md, twofold-gradient.
+addition. All other terms are smaller by a factor of at most 2⁻⁴⁰. Sums over rows are
+accumulated in double-double precision. The proof is in docs/proofs/finite-precision.md,
+twofold-gradient.
 """
 
 import math
@@ -29,7 +30,7 @@ from confide.solvers.problem import UNIT, Problem, slope_scale
 ROWS_PER_PIECE = 4096
 """The largest number of rows that are summed at once."""
 CELLS_PER_PIECE = 128
-"""The number of cells of a table of categories that are summed at once."""
+"""The number of cells of a contingency table that are summed at once."""
 DOUBLE_BITS = 53
 MOST_LEADING_BITS = 20
 
@@ -88,7 +89,7 @@ def twofold_gradient(problem: Problem, theta: Array | Twofold) -> tuple[Twofold,
 
 
 def _slopes(loss: Loss, margins: list[Twofold], target: AnyArray) -> Iterable[Twofold]:
-    """Return the slopes of rows, one array for each coordinate of the scores."""
+    """Return the slopes of rows, with one array for each margin of a record."""
     if len(margins) == 1:
         return (loss.twofold_slope(margins[0], target),)
     together = Twofold(
@@ -100,7 +101,7 @@ def _slopes(loss: Loss, margins: list[Twofold], target: AnyArray) -> Iterable[Tw
 
 
 def _column(layout: Matrix, height: float, sums: Partial, grids: "Grids") -> Twofold:
-    """Return Σ wᵢxᵢ, including the constant column, from the sums over rows."""
+    """Return Σ wᵢxᵢ for numeric, categorical and constant columns together."""
     last, total, *cells = sums
     if cells:
         total = _over_columns(layout, total, cells, grids)
@@ -111,13 +112,16 @@ def _column(layout: Matrix, height: float, sums: Partial, grids: "Grids") -> Two
 
 
 def written_out(rows: Rows) -> bool:
-    """Return whether rows are rescaled codes, which must be expanded for splitting."""
+    """Return whether coded columns must be expanded, because rows were rescaled."""
     return rows.shortened and not rows.layout.scalable
 
 
 @dataclass(frozen=True, slots=True)
 class Grids:
-    """Grids for splitting numbers: bits of a part, and bounds on entries and slopes."""
+    """Grids on which numbers are split into parts of ``bits`` bits each.
+
+    ``longest`` is the bound on entries of rows, and ``steepest`` the bound on slopes.
+    """
 
     bits: int
     longest: float
@@ -131,7 +135,7 @@ class Grids:
         return cls(bits, objective.reach, objective.heaviest_slope)
 
     def of_rows(self, numbers: Numbers) -> list[Numbers]:
-        """Split every entry into four parts, or fewer if the others are known to be 0."""
+        """Split every entry into four parts, or fewer if the rest is known to be 0."""
         parts: list[Numbers] = []
         left: Numbers | None = numbers
         for power in range(3):
@@ -151,7 +155,7 @@ class Grids:
         return self.cut(theta, float(np.abs(theta.high).max(initial=0.0)), 4)
 
     def cut(self, value: Twofold, largest: float, count: int) -> list[Array]:
-        """Split numbers of size at most ``largest`` into ``count`` parts."""
+        """Split each number, of magnitude at most ``largest``, into ``count`` summands."""
         parts, high, low = [], value.high, value.low
         for power in range(count - 1):
             lead = on_grid(high, self._grid(largest, power))
@@ -169,7 +173,7 @@ class Grids:
 
 
 def leading_bits(entries: int) -> int:
-    """Return the number of bits of a part for which sums of products are exact."""
+    """Return the largest number of bits per part for which sums of products are exact."""
     terms = max(entries, ROWS_PER_PIECE)
     room = DOUBLE_BITS - (terms - 1).bit_length()
     return min(MOST_LEADING_BITS, room // 2)
@@ -182,7 +186,10 @@ def on_grid(values: Array, grid: float) -> Array:
 
 
 def weighted_sum(parts: Sequence[Numbers], weights: Sequence[Array]) -> Twofold:
-    """Return Σ wᵢxᵢ from the parts of both; products of the first two orders are exact."""
+    """Return Σ wᵢxᵢ from the parts of rows and weights.
+
+    Products of two leading parts, and of a leading and a second part, are summed exactly.
+    """
     sums = [part.weighted_sum(np.column_stack(weights)) for part in parts]
     total = Twofold.of(sums[0][:, 0])
     total = total + sums[0][:, 1]
@@ -203,7 +210,7 @@ def _add_up(sums: Iterable[Any]) -> Twofold:
 def _over_columns(
     layout: Matrix, numbers: Twofold, cells: list[Twofold], grids: Grids
 ) -> Twofold:
-    """Combine sums over numeric columns and over cells."""
+    """Return Σ wᵢxᵢ from its numeric entries and from the sums of weights by cell."""
     high, low = np.zeros((2, layout.shape[1]))
     high[layout.places], low[layout.places] = numbers.high, numbers.low
     for group, counts in zip(layout.groups, cells, strict=True):
@@ -213,7 +220,7 @@ def _over_columns(
 
 
 def _table_sum(group: CodedGroup, counts: Twofold, grids: Grids) -> Twofold:
-    """Return the sum of the rows of a table of categories, weighted by ``counts``."""
+    """Return Σ wᵢxᵢ for one group of categorical columns, given total weights by cell."""
     table = as_matrix(group.table)
     total = Twofold.of(np.zeros(table.shape[1]))
     for start in range(0, table.shape[0], CELLS_PER_PIECE):
@@ -229,10 +236,12 @@ def _table_sum(group: CodedGroup, counts: Twofold, grids: Grids) -> Twofold:
 
 @dataclass(frozen=True, slots=True)
 class _Point:
-    """Coefficients in parts; those of categories are summed for each cell beforehand.
+    """Coefficients in parts, with the contributions of cells computed in advance.
 
-    ``known`` holds these sums and the contribution of the intercept, in two parts. Leading
-    parts lie on a common grid, so they are added without error.
+    A cell is a combination of levels of one group of categorical columns. For every group,
+    ``known`` contains the contribution of each cell to the linear predictor, in two parts;
+    the first group includes the intercept. The leading parts lie on a common grid, so they
+    are added without error.
     """
 
     parts: list[Array]
@@ -263,7 +272,7 @@ class _Point:
         return cls(chosen, tuple(zip(leads, rests, strict=True)))
 
     def margin(self, parts: Sequence[Numbers], groups: tuple[CodedGroup, ...]) -> Twofold:
-        """Return ⟨x, θ⟩, including the intercept."""
+        """Return ⟨x, θ⟩ for all rows of a block, including the intercept."""
         known, tails = self._known(groups)
         found = _margin(parts, self.parts) + known
         return Twofold(found.high, found.low + tails)
@@ -279,7 +288,10 @@ class _Point:
 
 
 def _margin(parts: Sequence[Numbers], theta: Sequence[Array]) -> Twofold:
-    """Return ⟨x, θ⟩ from the parts of both; products of the first two orders are exact."""
+    """Return ⟨x, θ⟩ from the parts of rows and coefficients.
+
+    Products of two leading parts, and of a leading and a second part, are summed exactly.
+    """
     orders = np.column_stack(theta)
     products = [np.ascontiguousarray((part @ orders).T) for part in parts]
     high, low = two_sum(products[0][0], products[0][1])
@@ -294,7 +306,7 @@ def _margin(parts: Sequence[Numbers], theta: Sequence[Array]) -> Twofold:
 
 @dataclass(frozen=True, slots=True)
 class Rounding:
-    """Relative rounding errors for rows with at most a given number of entries."""
+    """Relative rounding errors of gradients, for a maximal number of entries per row."""
 
     objective: Objective
     slope: float
@@ -303,7 +315,7 @@ class Rounding:
 
     @classmethod
     def of(cls, objective: Objective, entries: int, *, coded: bool) -> "Rounding":
-        """Compute the errors; ``coded`` tells whether rows store categories as cells."""
+        """Compute the errors; ``coded`` states whether categories are stored as codes."""
         bits, root = leading_bits(entries), math.sqrt(entries)
         second, third = 2.0 ** (-2 * bits), 2.0 ** (-3 * bits)
         slope, margin = objective.loss.twofold_error
@@ -319,7 +331,11 @@ class Rounding:
         )
 
     def of_gradient(self, count: int, length: float, linear: float, ridge: float) -> float:
-        """Bound the error of a gradient, from the number of rows and the norms of terms."""
+        """Bound the error of a gradient of ``count`` rows.
+
+        ``length`` is the norm of the coefficients, ``linear`` the norm of the linear term,
+        and ``ridge`` the largest ridge weight.
+        """
         objective = self.objective
         curvature = curvature_bound(objective.loss, objective.public)
         weighing = 2 * TWOFOLD_UNIT if objective.weighted else 0.0

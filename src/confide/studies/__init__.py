@@ -1,6 +1,6 @@
-"""Studies: recomputed tables and figures of papers; see docs/studies.md.
+"""Studies that recompute tables and figures of published papers; see docs/studies.md.
 
-Every module of studies is imported here, which registers its studies.
+Every module that defines studies is imported here, which registers these studies.
 """
 
 import confide.studies.admm.figures

@@ -1,7 +1,7 @@
-"""Contract checks, to run on losses, noises, mechanisms and columns of your own.
+"""Contract checks for your own losses, noise distributions, mechanisms and columns.
 
 Each check raises an AssertionError that states which property of the contract fails, and
-where. Test points are drawn from a fixed seed, so that results never change.
+where. Test points are drawn from a fixed seed, so the results are reproducible.
 """
 
 from confide.testing.columns import check_column

@@ -12,7 +12,7 @@ from confide.privacy import Approx, Budget, Pure, Zcdp
 
 
 def expect(holds: Any, promise: str, *, at: Any = None) -> None:
-    """Raise an AssertionError with the text of a property that does not hold."""
+    """Raise an AssertionError with the text ``promise`` unless all of ``holds`` is true."""
     if not np.all(holds):
         where = "" if at is None else f" (broken at {at!r})"
         raise AssertionError(promise + where)
@@ -31,12 +31,12 @@ BUDGETS: tuple[tuple[Budget, Budget], ...] = (
     (Approx("0.7", "1e-6"), Approx("1.4", "1e-6")),
     (Zcdp("0.05"), Zcdp("0.1")),
 )
-"""Budgets of every kind, each with its double."""
+"""One budget of every kind, paired with a budget of twice its epsilon or rho."""
 THEOREM = re.compile(r"[a-z0-9-]+\.md#[a-z0-9-]+")
 
 
 def check_configuration(part: Any, what: str) -> None:
-    """Assert that a component has a name, names of theorems, and cannot be changed."""
+    """Assert that a component is immutable, and has a name and valid theorem names."""
     expect(bool(part.name), f"{what} must have a name")
     expect(
         all(THEOREM.fullmatch(theorem) for theorem in part.theorems),
@@ -59,7 +59,11 @@ def check_frozen(part: Any, what: str) -> None:
 
 
 def check_events(budget: Budget, events: Sequence[Event]) -> None:
-    """Assert that the events cost the budget: exactly, if that can be computed."""
+    """Assert that accounting events compose to a budget.
+
+    For pure epsilon and zCDP, the cost must equal the budget. For (epsilon, delta), the
+    computed epsilon may exceed that of the budget by at most 0.1 %.
+    """
     match budget:
         case Pure(epsilon=epsilon):
             pure = as_pure(events)

@@ -1,4 +1,4 @@
-"""The contract of a kind of column: public, bounded, and read value by value."""
+"""The contract of a kind of column: public, bounded, and read one value at a time."""
 
 import csv
 import math
@@ -34,8 +34,8 @@ def check_column(column: Column, values: Sequence[Any]) -> None:
     column : Column
         The column to check, of a kind that is registered in `confide.data.COLUMNS`.
     values : sequence
-        Values that a table may hold: at least two different ones, and none missing. They
-        must have the same meaning when they are written as text.
+        At least two different values that a table may hold, none of them missing. They must
+        have the same meaning when they are written as text.
 
     Raises
     ------
@@ -185,7 +185,7 @@ def _read(column: Column, values: Sequence[Any]) -> AnyArray:
 
 
 def _lenient(column: Any) -> Any:
-    """Return a column that accepts missing values."""
+    """Return a copy of a column that accepts missing values."""
     return replace(column, missing="category" if column.coded else "midpoint")
 
 
@@ -208,7 +208,7 @@ def _check_missing(column: Any, values: Sequence[Any]) -> None:
 
 
 def _check_range(column: Column, values: Sequence[Any]) -> None:
-    """Check that encoded rows have a length of at most 1."""
+    """Check encoded values, and that encoded rows have a norm of at most 1."""
     schema = _schema(column)
     frame = _frame(column, values)
     matrix = schema.encode(frame)
@@ -225,7 +225,7 @@ def _check_range(column: Column, values: Sequence[Any]) -> None:
     if column.coded:
         expect(
             matrix.sum(axis=1) == (_read(column, values) >= 0),
-            "a value must set only the indicator of the level as which it is read",
+            "a value must set only the indicator of the level that it is read as",
             at=matrix,
         )
         return
@@ -253,7 +253,8 @@ def _check_text(column: Column, values: Sequence[Any]) -> None:
             raise AssertionError(f"values must be readable as text: {error}") from None
     expect(
         np.array_equal(read, schema.encode(_frame(column, values))),
-        "a value must mean the same as text in a file: check dtype",
+        "a value from a CSV file must be encoded like the same value in a data frame: "
+        "check dtype",
         at=column.dtype,
     )
 
@@ -312,7 +313,7 @@ def _check_possible(column: Column) -> None:
 
 
 def _check_lines(column: Column) -> None:
-    """Check that the displayed lines agree with the coefficients for every row."""
+    """Check that a table line plus the intercept gives the coefficient of its feature."""
     lines, count = column.lines(), len(column.features)
     # A reference level, with weight 1 in the baseline, has no line: it is the intercept.
     alone = count > 1 and column.coded
@@ -382,6 +383,6 @@ def _check_statistics(column: Column) -> None:
     expect(
         centres.shape == (count if column.coded else PARTS, count)
         and (np.linalg.norm(centres, axis=1) <= HEIGHT * (1 + ROUNDING)).all(),
-        "centres must be points in the space of features, at most as long as the height",
+        "centres must be vectors of features whose length is at most the height",
         at=centres,
     )

@@ -1,7 +1,7 @@
-"""The contract of a loss: its constants are bounds on its functions.
+"""The contract of a loss: convexity, correct derivatives, and valid bounds.
 
 The checks are exact for convex functions: a difference quotient of the value lies between
-the slopes at its ends, even at kinks, so no numerical derivative is needed.
+the slopes at its two end points, even at kinks, so no numerical derivative is needed.
 """
 
 import math
@@ -28,9 +28,9 @@ def check_loss(loss: Loss, public: PublicBounds) -> None:
     loss : Loss
         The loss to check.
     public : PublicBounds
-        The bounds for which its constants are checked. Labels are ±1 for "signs", a grid on
-        [−B, B] for "numbers", and whole numbers up to B for "counts", where B is the bound
-        on the target.
+        The public bounds for which the constants of the loss are checked. The targets are
+        ±1 for a loss with targets "signs", a grid on [−B, B] for "numbers", and whole
+        numbers from 0 to B for "counts", where B is the bound on the target.
 
     Raises
     ------
@@ -71,9 +71,9 @@ def _labels(loss: Loss, public: PublicBounds) -> Array:
 
 
 def _margins(public: PublicBounds) -> Array:
-    """Return margins within the public bound: a grid with randomly shifted points.
+    """Return margins within the public bound: a randomly shifted grid and its two ends.
 
-    All margins are at least one step within the bound, as difference quotients require.
+    All margins are at least one step inside the bound, as difference quotients require.
     """
     reach = min(public.margin_bound, WIDEST_MARGIN) - STEP
     spacing = 2 * reach / MARGINS
@@ -190,7 +190,7 @@ def _check_curvature(loss: Loss, eta: Array, y: Array, public: PublicBounds) -> 
 
 
 def _check_inverse(loss: Loss, eta: Array, label: float, public: PublicBounds) -> None:
-    """Check that the slopes on both sides of a margin enclose the requested slope."""
+    """Check that the slopes on both sides of ``inverse_slope`` enclose its argument."""
     steepest = loss.slope_bound(public)
     asked = np.append(np.linspace(-1.1 * steepest, 1.1 * steepest, 221), 0.0)
     y = np.full_like(asked, label)
@@ -248,7 +248,7 @@ def _check_precision(loss: Loss, eta: Array, y: Array) -> None:
             result = getattr(loss, name)(here, label)
             expect(
                 result.dtype == dtype,
-                f"{name} must keep the precision of its arguments, on which sums rely",
+                f"{name} must keep the precision of its arguments, because sums rely on it",
                 at=(np.dtype(dtype).name, result.dtype.name),
             )
     fine, coarse = loss.slope(eta.astype(np.longdouble), y), loss.slope(eta, y)
@@ -259,7 +259,7 @@ def _check_precision(loss: Loss, eta: Array, y: Array) -> None:
         expect(
             close,
             "slopes in double and in extended precision must agree to a few units in the "
-            "last place, on which the rounding bound of the solver relies",
+            "last place; the solver's rounding bound relies on this",
             at=first_failure(close, margin=eta, label=y),
         )
 
@@ -291,18 +291,19 @@ def _check_traits(loss: Loss, eta: Array, y: Array, public: PublicBounds) -> Non
         inside = abs(float(found[1][0])) < loss.slope_bound(public)
         expect(
             not inside or np.isclose(found[0], curvature).all(),
-            "the first number of polynomial must be the curvature at 0",
+            "the first number of 'polynomial' must be the curvature at 0",
             at=float(found[0][0]),
         )
         expect(
             not inside or np.isclose(found[1], -pull * y[:1]).all(),
-            "the second number of polynomial must be minus the slope at 0, per target",
+            "the second number of 'polynomial' times the target must be minus the slope "
+            "at 0",
             at=float(found[1][0]),
         )
 
 
 def _check_extreme_targets(loss: Loss, public: PublicBounds) -> None:
-    """Compare the range of φ at the extreme targets with that at all other targets."""
+    """Check that no target gives a larger range of losses than the extreme targets."""
     extreme = loss.extreme_targets(public.target_bound or 1.0)
     if extreme is None:
         return
@@ -321,7 +322,7 @@ def _check_extreme_targets(loss: Loss, public: PublicBounds) -> None:
 
 
 def _check_model(loss: Loss, public: PublicBounds) -> None:
-    """Compare the curvature of a canonical loss with the variance of its slope."""
+    """Check that the curvature of a canonical loss is the variance of its slope."""
     if not loss.canonical or loss.targets == "numbers":
         return
     eta = _margins(public)

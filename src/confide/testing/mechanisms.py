@@ -1,8 +1,9 @@
-"""The contract of a mechanism: public calibration, correct costs, releases without data.
+"""The contract of a mechanism: public calibration, correct costs, and sealed releases.
 
-The checks use a small logistic problem, or one with the clipped squared loss if the
-mechanism needs it. A mechanism may reject a kind of budget or a neighbour relation by
-raising InvalidParameter; all calibrations that it accepts are checked.
+A release is sealed if it holds no data. The checks use a small logistic problem, or a small
+problem with the clipped squared loss if the mechanism requires it. A mechanism may reject a
+kind of budget or a neighbour relation by raising InvalidParameter; all calibrations that it
+accepts are checked.
 """
 
 import math
@@ -73,7 +74,7 @@ def check_mechanism(mechanism: Mechanism) -> None:
 
 
 def _check_needs(mechanism: Mechanism) -> None:
-    """Check that all unmet needs of an objective are reported together."""
+    """Check that calibrating reports all requirements that an objective does not meet."""
     unfit = (
         Objective(Squared(), DIMENSION, l2=RIDGE, penalty=Scad(1.0), constraint=Box()),
         Objective(Hinge(), DIMENSION, l2=RIDGE, penalty=Scad(1.0), constraint=Box()),
@@ -99,7 +100,7 @@ def _check_needs(mechanism: Mechanism) -> None:
 
 
 def _objective(mechanism: Mechanism, l2: float | None) -> Objective:
-    """Return the first objective that meets every need of a mechanism."""
+    """Return an objective, with one of two losses, that meets all requirements."""
     candidates = (
         Objective(Logistic(), DIMENSION, 1.0, l2),
         Objective(Clipped(Squared(), 1.0), DIMENSION, 1.0, l2, target_bound=1.0),
@@ -119,7 +120,7 @@ def _calibrate(
     l2: float | None = RIDGE,
     copies: int = 1,
 ) -> Calibration | None:
-    """Return a calibration, made without data; None if the budget is rejected."""
+    """Calibrate without data; return None if the budget or the relation is rejected."""
     try:
         objective = _objective(mechanism, l2)
         return mechanism.calibrate(objective, budget, neighbours, copies=copies)
@@ -128,7 +129,7 @@ def _calibrate(
 
 
 def _length(calibration: Calibration) -> float:
-    """Return the expected norm of the noise, which is comparable between kinds."""
+    """Return the expected norm of the noise, by which kinds of noise can be compared."""
     return calibration.noise.expected_norm(DIMENSION)
 
 
@@ -239,7 +240,7 @@ def _check_release(calibration: Calibration) -> None:
 
 
 def _check_weights(mechanism: Mechanism, accepted: Calibration) -> None:
-    """Check that records with tiny weights hardly change a release, or are rejected."""
+    """Check that records with tiny weights have almost no effect, or are rejected."""
     plain = _objective(mechanism, RIDGE)
     objective = replace(plain, longest_row=2 * plain.row_norm)
     given = objective, accepted.budget, accepted.neighbours
@@ -259,7 +260,7 @@ def _check_weights(mechanism: Mechanism, accepted: Calibration) -> None:
     )
     expect(
         np.allclose(faint, none, rtol=0, atol=1e-6),
-        "records with tiny weights must hardly change a release",
+        "records with tiny weights must not noticeably change a release",
         at=faint - none,
     )
 
@@ -286,7 +287,7 @@ def _check_sealed(release: Release, rows: InMemoryRows) -> None:
 
 
 def _parts(path: str, value: Any) -> list[tuple[str, Any]]:
-    """Return all objects in a value, with their paths through fields and containers."""
+    """Return a value and all objects nested in it, each with its path in the value."""
     found = [(path, value)]
     inner: list[tuple[str, Any]] = []
     if is_dataclass(value):
@@ -301,7 +302,7 @@ def _parts(path: str, value: Any) -> list[tuple[str, Any]]:
 
 
 def _check_copies(mechanism: Mechanism, calibration: Calibration) -> None:
-    """Check releases of several tasks, which need a calibration for their number."""
+    """Check releases for several tasks at once, calibrated for that number of tasks."""
     shared = mechanism.calibrate(
         calibration.objective, calibration.budget, calibration.neighbours, copies=COPIES
     )

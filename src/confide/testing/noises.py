@@ -1,7 +1,7 @@
-"""The contract of a noise: its draws have the distribution that it states.
+"""The contract of a noise distribution: draws must follow the stated distribution.
 
 Draws come from a fixed seed, so that results never change. With another seed, a correct
-noise would be rejected with a probability of about 1e-6 per comparison. A standard
+distribution would be rejected with a probability of about 1e-6 per comparison. A standard
 deviation that is wrong by 5 % is detected.
 """
 
@@ -29,15 +29,15 @@ ROUND = ("chance_below", "draw_above", "log_density")
 def check_noise(noise: Noise, *, centred: bool = True) -> None:
     """Assert that a noise satisfies the contract of `confide.noise.Noise`.
 
-    A noise with the methods of `confide.noise.RoundNoise` must satisfy that contract too.
-    Draws from fixed seeds are compared with the distribution, which takes some seconds.
+    If the noise has methods of `confide.noise.RoundNoise`, it must satisfy that contract
+    too. Draws from fixed seeds are compared with the distribution; this takes some seconds.
 
     Parameters
     ----------
     noise : Noise
         The noise to check.
     centred : bool, default True
-        False for noise on scores whose mean is not 0, such as `confide.noise.Gumbel`.
+        False for noise whose mean is not 0, such as `confide.noise.Gumbel`.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def _samples(noise: Noise, dimension: int) -> Array:
 
 
 def _check_source(noise: Noise, dimension: int) -> None:
-    """Check that a draw depends on the random words of the entropy alone."""
+    """Check that the random words of ``Entropy`` are the only source of randomness."""
     first = noise.draw(dimension, Entropy.seeded(1))
     expect(
         first.shape == (dimension,) and np.isfinite(first).all(),
@@ -128,13 +128,13 @@ def _check_moments(noise: Noise, vectors: Array, *, centred: bool) -> None:
     expect(
         _score(lengths**2, stated**2) > -_threshold(1),
         f"expected_norm in {dimension} dimensions must not exceed the root of the mean "
-        "squared norm: a larger value wastes noise",
+        "squared norm: a larger bound is unnecessarily loose",
         at=(stated, float(np.sqrt((lengths**2).mean()))),
     )
 
 
 def _score(values: Array, mean: float) -> float:
-    """Return how many standard errors an average lies above a stated mean."""
+    """Return the z-score of an average: its distance from a mean in standard errors."""
     error = float(values.std()) / math.sqrt(len(values))
     return (float(values.mean()) - mean) / max(error, 1e-300)
 
@@ -190,7 +190,7 @@ def _check_density(noise: RoundNoise, dimension: int) -> None:
 
 
 def _shell(noise: RoundNoise, radius: Array, dimension: int) -> Array:
-    """Return the density of the norm."""
+    """Return the density of the norm of a draw at ``radius``."""
     sphere = 2 * math.pi ** (dimension / 2) / float(special.gamma(dimension / 2))
     density = np.exp(noise.log_density(radius**2, dimension))
     return np.asarray(sphere * radius ** (dimension - 1) * density)
@@ -205,13 +205,13 @@ def _check_line(noise: RoundNoise, drawn: Array) -> None:
     )
     expect(
         np.abs(chances + chances[::-1] - 1) < 1e-12,
-        "chance_below must be symmetric: a round noise has no preferred side",
+        "chance_below must be symmetric, because the noise is rotation-invariant",
     )
     _expect_law(drawn, np.vectorize(noise.chance_below), "draws must follow chance_below")
 
 
 def _check_directions(vectors: Array) -> None:
-    """Check that squared coordinates of directions have a beta distribution."""
+    """Check that squared coordinates of normalised draws have a beta distribution."""
     dimension = vectors.shape[1]
     lengths = np.linalg.norm(vectors, axis=1)
     law = stats.beta(0.5, (dimension - 1) / 2)
@@ -219,12 +219,12 @@ def _check_directions(vectors: Array) -> None:
         _expect_law(
             (vectors @ axis / lengths) ** 2,
             law.cdf,
-            "a round noise must have no preferred direction",
+            "a RoundNoise must have no preferred direction",
         )
 
 
 def _check_above(noise: RoundNoise, vectors: Array) -> None:
-    """Compare draws of ``draw_above`` with ordinary draws that exceed the floor."""
+    """Compare ``draw_above`` with ordinary draws above the same lower bound."""
     dimension = vectors.shape[1]
     floor = -noise.deviation(dimension)
     entropy = Entropy.seeded(3)

@@ -117,7 +117,7 @@ def check_constraint(constraint: Constraint, dimension: int) -> None:
 
 
 def _points(dimension: int, seed: int) -> list[Array]:
-    """Return fixed random points of several lengths, some of them with zeros."""
+    """Return fixed points of several norms, some of them with zero coordinates."""
     entropy = Entropy.seeded(seed)
     points = [np.zeros(dimension), np.ones(dimension), -np.ones(dimension)]
     for length in LENGTHS:
@@ -169,7 +169,7 @@ def _check_least_curvature(penalty: Penalty, points: list[Array]) -> None:
 
 
 def _check_prox(penalty: Penalty, theta: Array, step: float) -> None:
-    """Check that the cost grows around the minimiser as strong convexity requires."""
+    """Check that the prox objective grows around the minimiser as convexity implies."""
     kept = theta.copy()
     best = penalty.prox(theta, step)
     expect(np.array_equal(theta, kept), "prox must not change its argument")
@@ -192,7 +192,7 @@ def _check_prox(penalty: Penalty, theta: Array, step: float) -> None:
 
 
 def _trials(theta: Array, best: Array) -> Iterator[Array]:
-    """Yield points around a candidate minimiser, near and far, along axes and at random."""
+    """Yield points near and far from a candidate minimiser, along axes and at random."""
     entropy = Entropy.seeded(3)
     yield np.zeros_like(theta)
     yield theta
@@ -239,7 +239,7 @@ def _check_radius(constraint: Constraint, dimension: int) -> None:
     reached = max(lengths) >= min(0.999 * radius, 0.999 * far)
     expect(
         reached,
-        f"the radius {radius:g} must be attained: a larger radius wastes noise",
+        f"the radius {radius:g} must be attained: a larger one adds unnecessary noise",
         at=max(lengths),
     )
     for direction in directions:

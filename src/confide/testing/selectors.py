@@ -1,4 +1,4 @@
-"""The contract of a selector: public calibration, and private and useful selections.
+"""The contract of a selector: calibration without data; private and useful selections.
 
 The checks use small logistic tables of their own. A selector may reject a kind of budget or
 a neighbour relation by raising InvalidParameter; all calibrations that it accepts are
@@ -76,7 +76,7 @@ def check_selector(selector: Selector) -> None:
 
 
 def _objective(selector: Selector) -> Objective:
-    """Return an objective with twice as many columns as are selected."""
+    """Return an objective with twice as many columns as the selector selects."""
     columns = 2 * selector.size
     bounds = EntryBounds(1.0)
     return Objective(
@@ -87,7 +87,7 @@ def _objective(selector: Selector) -> Objective:
 def _calibrate(
     selector: Selector, budget: Budget, neighbours: Neighbours, copies: int = 1
 ) -> SelectorCalibration | None:
-    """Return a calibration, made without data; None if the budget is rejected."""
+    """Calibrate without data; return None if the budget or the relation is rejected."""
     try:
         return selector.calibrate(_objective(selector), budget, neighbours, copies=copies)
     except InvalidParameter:
@@ -174,7 +174,7 @@ def _check_choice(selector: Selector, calibration: SelectorCalibration) -> None:
 
 
 def _check_odds(selector: Selector, calibration: SelectorCalibration) -> None:
-    """Compare how often each column is selected from two neighbouring tables."""
+    """Check that two neighbouring tables have similar selection frequencies."""
     size, columns = selector.size, calibration.objective.columns
     first, nothing = np.zeros((2, columns))
     first[:size] = 1.0
@@ -202,13 +202,13 @@ def _check_odds(selector: Selector, calibration: SelectorCalibration) -> None:
 def _counts(
     selector: Selector, calibration: SelectorCalibration, rows: InMemoryRows
 ) -> AnyArray:
-    """Return how often each column is selected."""
+    """Return how often each column is selected in repeated selections."""
     found = [_select(selector, calibration, rows, seed) for seed in range(TRIALS)]
     return np.bincount(np.concatenate(found), minlength=calibration.objective.columns)
 
 
 def _parameters(budget: Budget) -> tuple[float, float]:
-    """Return an epsilon and a delta that follow from a budget."""
+    """Return an (epsilon, delta) guarantee that follows from a budget."""
     match budget:
         case Pure(epsilon=epsilon):
             return float(epsilon), 0.0

@@ -1,4 +1,4 @@
-"""Private search among candidate models, for one charge."""
+"""Private search among candidate models, charged to the ledger once."""
 
 from confide.tuning.chunks import ChunkedSearch
 from confide.tuning.random_stopping import RandomStopping

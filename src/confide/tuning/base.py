@@ -1,4 +1,4 @@
-"""Interfaces of both search methods: a plan made without data, and its result."""
+"""Interfaces of search methods and of the plans that they make without the data."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ PAGE = "private-tuning.md#"
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """The winner of a search: its index, fitted model, and private score if any."""
+    """The winner of a search: its index, fitted model, and (if any) private score."""
 
     index: int
     model: Any
@@ -29,11 +29,11 @@ class SearchPlan(Protocol):
         ...
 
     def check_rows(self, count: int, neighbours: Neighbours) -> None:
-        """Reject a table with too few rows, if their number is public."""
+        """Raise an error if the number of rows is public and too small."""
         ...
 
     def smallest_part(self, count: int) -> int:
-        """Return the smallest number of rows that a fit uses, under replace-one."""
+        """Return the smallest number of rows in a fit, under replace-one neighbours."""
         ...
 
     def run(
@@ -44,12 +44,12 @@ class SearchPlan(Protocol):
         neighbours: Neighbours,
         entropy: Entropy,
     ) -> SearchResult:
-        """Fit and compare the candidates, and return the winner."""
+        """Fit the candidates, compare them privately, and return the winner."""
         ...
 
 
 class SearchMethod(Protocol):
-    """The immutable configuration of a search."""
+    """A search method with its settings, which are immutable."""
 
     name: ClassVar[str]
     theorem: ClassVar[str]

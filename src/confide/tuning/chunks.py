@@ -1,6 +1,6 @@
-"""Search by chunks: each candidate is fitted to separate rows, and compared on others.
+"""Search by chunks: candidates are fitted to disjoint chunks and compared on another.
 
-No record is in two chunks, so one budget pays for all fits and for the choice.
+No record is in two chunks, so a single budget pays for all fits and for the choice.
 """
 
 import math
@@ -22,10 +22,10 @@ MOST_CHUNKS = 2000
 
 @dataclass(frozen=True, slots=True)
 class ChunkPlan:
-    """Budget of every fit, number of chunks, and sensitivity of the choice.
+    """Budget of each fit, number of chunks, and sensitivity of the choice.
 
-    ``log_range`` is the largest change by one record of the difference between the
-    log-odds of two candidates.
+    ``log_range`` bounds how much one record can change the log-odds between any two
+    candidates in the choice of the winner.
     """
 
     fit_budget: Budget
@@ -33,9 +33,10 @@ class ChunkPlan:
     log_range: float
 
     def check_rows(self, count: int, neighbours: Neighbours) -> None:
-        """Reject fewer rows than chunks if the number of rows is public.
+        """Raise an error if a public number of rows is smaller than the number of chunks.
 
-        If it is private, chunks may be empty; fits to empty chunks release only noise.
+        If the number of rows is private, chunks may be empty; fits to empty chunks release
+        only noise.
         """
         if neighbours is Neighbours.REPLACE_ONE and count < self.chunks:
             raise InvalidData(
@@ -45,7 +46,7 @@ class ChunkPlan:
             )
 
     def smallest_part(self, count: int) -> int:
-        """Return the number of rows in the smallest of equal chunks."""
+        """Return the number of rows in the smallest chunk, if rows are divided equally."""
         return count // self.chunks
 
     def run(
@@ -56,7 +57,7 @@ class ChunkPlan:
         neighbours: Neighbours,
         entropy: Entropy,
     ) -> SearchResult:
-        """Fit every candidate on its own chunk, and choose by the last chunk."""
+        """Fit each candidate to its own chunk, and choose the winner on the last chunk."""
         *own, held_out = chunks_of(table.count, self.chunks, neighbours, entropy)
         models = [
             table.take(places).fit(one.set_params(random_state=entropy))
@@ -75,7 +76,8 @@ class ChunkedSearch:
 
     Every record is in one chunk, so the search has the guarantee of a single fit.
 
-    Guarantee    that of one fit; pure, (epsilon, delta) or zCDP; either relation.
+    Guarantee    that of one fit; pure, (epsilon, delta) or zCDP; add-remove or
+                 replace-one.
     Public       the candidates, the bound on a record's loss, the budget.
     Proof        docs/proofs/private-tuning.md
 
@@ -93,7 +95,7 @@ class ChunkedSearch:
     theorem: ClassVar[str] = PAGE + "chunks-exact"
 
     def plan(self, budget: Budget, candidates: int, rows_per_person: int) -> ChunkPlan:
-        """Plan a search in which every fit and the choice have the whole budget.
+        """Plan a search in which each fit, and also the choice, uses the whole budget.
 
         Parameters
         ----------
@@ -110,7 +112,7 @@ class ChunkedSearch:
             Budgets of the fits and of the choice.
         """
         if candidates >= MOST_CHUNKS:
-            must = f"fewer than {MOST_CHUNKS}, because each candidate needs its own rows"
+            must = f"below {MOST_CHUNKS}, because each candidate needs its own rows"
             raise InvalidParameter("number of candidates", must, candidates)
         row = row_budget(budget, rows_per_person)
         exact = math.sqrt(8 * row.rho) if isinstance(row, Zcdp) else row.epsilon
@@ -122,8 +124,9 @@ def chunks_of(
 ) -> list[AnyArray]:
     """Divide row positions into chunks without reading the rows.
 
-    Under replace-one the number of rows is public, and a random order is divided into
-    equal parts. Under add-remove every record is assigned to a random chunk independently.
+    Under replace-one, the number of rows is public, and the rows are divided at random into
+    chunks of (nearly) equal size. Under add-remove, each record is assigned to a random
+    chunk, independently of the others.
     """
     if neighbours is Neighbours.REPLACE_ONE:
         return [np.sort(part) for part in np.array_split(shuffle(count, entropy), chunks)]
@@ -134,12 +137,12 @@ def chunks_of(
 def choice_powers(
     totals: Array, bound: float, log_range: float, neighbours: Neighbours
 ) -> Array:
-    """Return the logarithms of the weights of the candidates, −rate·total.
+    """Return the log weights with which candidates are chosen at random, −rate·total.
 
-    A record adds between 0 and ``bound`` to every total. The difference of two totals
-    changes by at most ``bound`` if a record is added or removed, and by at most twice that
-    if a record is replaced. The rate is reduced to allow for rounding errors in totals and
-    logarithms.
+    Each total is the sum of a candidate's losses, to which a record adds between 0 and
+    ``bound``. The difference of two totals changes by at most ``bound`` if a record is
+    added or removed, and by at most twice that if a record is replaced. The rate is reduced
+    to allow for rounding errors in totals and logarithms.
     """
     rate = log_range * (1 - 8 * TOTAL_ERROR) / (neighbours.shifts * bound)
     return -rate * totals

@@ -1,7 +1,8 @@
-"""Search by random stopping: fit and score random candidates, keep the best of a few.
+"""Search by random stopping: fit and score random candidates, and keep the best.
 
 The number of runs is drawn from a distribution that does not depend on the data. Because
-it is random, the best of many runs costs hardly more than two or three runs.
+the number is random, keeping only the best of many runs costs hardly more privacy budget
+than two or three runs.
 """
 
 import math
@@ -38,7 +39,7 @@ RUNS_PER_CANDIDATE = 4
 
 @dataclass(frozen=True, slots=True)
 class StoppingPlan:
-    """Budget of a fit, budget of a score per row, and distribution of the runs."""
+    """Budget of a fit, budget of a score per row, distribution of the number of runs."""
 
     fit_budget: Budget
     score_budget: Pure | Zcdp
@@ -48,7 +49,7 @@ class StoppingPlan:
         """Accept a table of any size."""
 
     def smallest_part(self, count: int) -> int:
-        """Return the number of all rows, which every fit uses."""
+        """Return the number of rows of the table, because every fit uses all rows."""
         return count
 
     def noise(self, bound: float) -> Laplace | Gaussian:
@@ -71,7 +72,8 @@ class StoppingPlan:
     ) -> SearchResult:
         """Fit and score randomly drawn candidates on all rows, and keep the best.
 
-        Scores are points of a public lattice. Of equal scores the first is kept.
+        Noisy scores are rounded to a public lattice. If the best score occurs more than
+        once, the first model that has it is kept.
         """
         noise, reach = self.noise(score.bound), MAX_ROWS * score.bound
         best: SearchResult | None = None
@@ -90,8 +92,8 @@ class StoppingPlan:
 class RandomStopping:
     """The best of a random number of fits on all rows, each with a private score.
 
-    Guarantee    pure (2 + shape times that of one run) or (epsilon, delta); either
-                 relation.
+    Guarantee    pure, with 2 + shape times the epsilon of a run, or (epsilon, delta);
+                 add-remove or replace-one.
     Public       the candidates, the bound on a record's loss, and all settings.
     Proof        docs/proofs/private-tuning.md
 
@@ -101,7 +103,7 @@ class RandomStopping:
         Expected number of runs; by default four times the number of candidates.
     shape : float, default=1
         Shape of the distribution of the number of runs; 1 is the geometric distribution.
-        With 0 each run may spend more, but there is often only one run.
+        With 0, each run may spend more of the budget, but there is often only one run.
     score_share : float, str or Fraction, default=1/10
         Share of the budget of a run that is spent on its score.
 
@@ -136,7 +138,7 @@ class RandomStopping:
             raise InvalidParameter("runs", "None, or above 1 and at most 1e6", self.runs)
 
     def plan(self, budget: Budget, candidates: int, rows_per_person: int) -> StoppingPlan:
-        """Compute the budget of one run such that the search stays within its budget.
+        """Compute the budget of a run such that the whole search stays within ``budget``.
 
         Parameters
         ----------

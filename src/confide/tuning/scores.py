@@ -24,7 +24,7 @@ from confide.errors import InvalidData, InvalidParameter, MissingPublicBound
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SearchTable:
-    """Rows and targets; ``target`` is None if the schema names the target column."""
+    """Rows and targets of a search; ``target`` is None if the schema names its column."""
 
     features: Any
     target: AnyArray | None
@@ -32,7 +32,7 @@ class SearchTable:
 
     @classmethod
     def of(cls, X: Any, y: Any, schema: Schema | None) -> "SearchTable":
-        """Return the table of rows that an estimator has already accepted."""
+        """Make a table from the arguments of ``fit``, which have already been checked."""
         if schema is not None:
             return cls(read_table(X, schema, target=y is None), _column(y), schema)
         if isinstance(X, pd.DataFrame):
@@ -62,17 +62,17 @@ class SearchTable:
 
     @property
     def kept(self) -> "SearchTable":
-        """The rows to score on, without those that a schema drops for lack of a target."""
+        """The rows for scoring, without rows that the schema drops for lack of a target."""
         if self.target is not None or self.schema is None:
             return self
         return SearchTable(self.schema.kept(self.features), None, self.schema)
 
     def rehearse(self, model: Any) -> Any:
-        """Return the guarantee of a fit on all rows without fitting, or raise its error."""
+        """Check a fit to all rows without making it; return its guarantee."""
         return model.rehearse(self.features, self.target)
 
     def fit(self, model: Any) -> Any:
-        """Fit a model on all rows."""
+        """Fit a model to all rows."""
         return model.fit(self.features, self.target)
 
 
@@ -88,16 +88,16 @@ def _column(y: Any) -> AnyArray | None:
 
 
 LARGEST_DEVIANCE = 4.0
-"""Cap on the deviance of a record, reached at a probability of 1.8 % for its class."""
+"""Cap on the deviance of a record, reached if its class has predicted probability 1.8 %."""
 
 SMALLEST_BOUND, LARGEST_BOUND = 1e-140, 1e140
 TOTAL_ERROR = 2 * MAX_ROWS * 2.0**-53
-"""Bound on the rounding error of a total, in units of the bound."""
+"""Bound on the rounding error of a sum of losses, in units of the bound on a loss."""
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Losses of single records, from 0 to ``bound``; a smaller sum is better."""
+    """A score: the sum over records of losses from 0 to ``bound``; smaller is better."""
 
     bound: float
     losses: Callable[[Any, Any, AnyArray], Array]
@@ -112,7 +112,7 @@ class Score:
             )
 
     def total(self, model: Any, table: SearchTable) -> float:
-        """Return the sum of losses over a table, correctly rounded."""
+        """Return the sum of a model's losses over a table, correctly rounded."""
         judges = table.kept
         if not judges.count:
             return 0.0
@@ -125,7 +125,7 @@ SCORES: Registry[Callable[[Any], Score]] = Registry("score")
 
 
 def score_for(scoring: Any, estimator: Any) -> Score:
-    """Return the score with this name for an estimator, or its default score."""
+    """Return the score named ``scoring`` for an estimator, or its default score."""
     if scoring is None:
         scoring = "misclassification" if is_classifier(estimator) else "squared"
     if isinstance(scoring, str):
@@ -168,7 +168,7 @@ def misclassification(estimator: Any) -> Score:
 
 @SCORES.register("deviance")
 def deviance(estimator: Any) -> Score:
-    """Return the score −log p, p the probability of the actual class, capped at 4."""
+    """Return the score −log p, capped at 4; p is the probability of the true class."""
     _check_classifier(estimator, "deviance", "predict_proba")
 
     def losses(model: Any, features: Any, actual: AnyArray) -> Array:
@@ -188,7 +188,10 @@ def _error(
 
 
 def _numbers(actual: AnyArray) -> Array:
-    """Read a target as in a fit; numbers too large for a double become infinite."""
+    """Convert a target to numbers, in the same way as a fit.
+
+    Numbers too large for double precision become infinite.
+    """
     read = cells_as_numbers(actual) if actual.dtype == object else None
     return actual.astype(np.float64) if read is None else read
 
@@ -197,7 +200,7 @@ def _range(estimator: Any, name: str) -> tuple[float, float]:
     """Return the public range of a numeric target."""
     if is_classifier(estimator):
         raise InvalidParameter(
-            "scoring", "a score for classes, as the estimator is a classifier", name
+            "scoring", "a score for classes, because the estimator is a classifier", name
         )
     bound, schema = getattr(estimator, "target_bound", None), estimator.schema
     if bound is not None:
@@ -214,5 +217,11 @@ def _range(estimator: Any, name: str) -> tuple[float, float]:
 
 def _check_classifier(estimator: Any, name: str, method: str) -> None:
     if not (is_classifier(estimator) and hasattr(estimator, method)):
-        must = f"for {type(estimator).__name__}, not for classifiers with {method}"
-        raise InvalidParameter("scoring", must, name)
+        kind = type(estimator).__name__
+        who = "classifiers" if method == "predict" else "classifiers with probabilities"
+        hint = (
+            "Use 'misclassification'."
+            if is_classifier(estimator)
+            else "Use 'squared' or 'absolute'."
+        )
+        raise InvalidParameter("scoring", f"a score for {kind}", f"{name}, for {who}", hint)

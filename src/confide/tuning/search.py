@@ -1,4 +1,4 @@
-"""Private tuning: the best of several candidate settings, for one charge."""
+"""Private tuning: select the best of several candidate settings with a single charge."""
 
 import warnings
 from collections.abc import Callable
@@ -47,7 +47,7 @@ SHARED_SETTINGS = {
     *("budget", "ledger", "random_state", "neighbours", "schema", "intervals"),
     *("classes", "target_bound"),
 }
-"""Settings that all candidates share, because they determine guarantee and score."""
+"""Settings that must be equal for all candidates, as they affect guarantee or score."""
 
 
 def _has(method: str) -> Callable[["PrivateSearch"], bool]:
@@ -55,7 +55,7 @@ def _has(method: str) -> Callable[["PrivateSearch"], bool]:
 
 
 class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
-    """Tune an estimator of confide under differential privacy, for one charge.
+    """Tune an estimator of confide under differential privacy, with a single charge.
 
     Parameters
     ----------
@@ -85,7 +85,8 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         Position of the winner among the candidates.
     best_score_ : float
         With random stopping, minus the noisy sum of the winner's losses. With chunks there
-        is no score, because none was paid for. No results of other candidates are kept.
+        is no score, because no budget is spent on one. No results of other candidates are
+        kept.
 
     Examples
     --------
@@ -125,15 +126,15 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> "PrivateSearch":
-        """Search privately, for one charge.
+        """Search for the best candidate, and charge the ledger once for the whole search.
 
         Parameters
         ----------
         X : table or array
-            Rows, as in the ``fit`` of the estimator; with a schema a table that contains
+            Rows, as in the ``fit`` of the estimator; with a schema, a table that contains
             the target.
         y : array, optional
-            Target, without a schema.
+            Target, if there is no schema.
 
         Returns
         -------
@@ -151,7 +152,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             for one in settings
         ]
         promises = [model.rehearse(X, y) for model in models]
-        guarantee = _common([promise.guarantee for promise in promises])
+        guarantee = _common([promise.guarantee for promise in promises], settings)
         table = SearchTable.of(X, y, schema)
         plan.check_rows(table.count, guarantee.neighbours)
         labels = promises[0].labels
@@ -197,7 +198,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         *,
         secret: bool,
     ) -> Charge | None:
-        """Charge the whole search before any random number is drawn."""
+        """Charge the ledger for the whole search, before any random number is drawn."""
         if dataset is None:
             return None
         place = self.estimator.ledger
@@ -260,8 +261,8 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
                 "intervals",
                 "None in a search",
                 self.estimator.intervals,
-                "Intervals of the winner are not valid, because it was selected by its "
-                "score. Fit again with the chosen settings and intervals=True.",
+                "Intervals of the winner would not be valid, because it is selected by its "
+                "score. After the search, fit the chosen settings with intervals=True.",
             )
         try:
             found = list(ParameterGrid({} if self.param_grid is None else self.param_grid))
@@ -269,13 +270,13 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             must = "a dict of lists, or a list of such dicts"
             raise InvalidParameter("param_grid", must, str(error)) from None
         if len(found) < 2:
-            must = "at least two candidates"
-            raise InvalidParameter("param_grid", must, f"{len(found)} of them")
+            must = "a grid of at least two candidates"
+            raise InvalidParameter("param_grid", must, f"a grid of {len(found)}")
         known = set(self.estimator.get_params(deep=False))
         named = {name for one in found for name in one}
         for wrong, must in (
             (named - known, f"parameters of {type(self.estimator).__name__}"),
-            (named & SHARED_SETTINGS, "parameters that candidates may differ in"),
+            (named & SHARED_SETTINGS, "parameters in which candidates may differ"),
         ):
             if wrong:
                 raise InvalidParameter("names in param_grid", must, sorted(wrong))
@@ -283,7 +284,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def release_(self) -> Release:
-        """The winner's release."""
+        """The winner's release, with the guarantee of the whole search."""
         check_is_fitted(self, "best_estimator_")
         release: Release = self.best_estimator_.release_
         return release
@@ -362,7 +363,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
     @available_if(_has("decision_function"))  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> Any:
-        """Return the scores of the winner: its linear predictor.
+        """Return the linear predictor of the winner.
 
         Parameters
         ----------
@@ -372,7 +373,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         ndarray
-            A score for every row.
+            A value for every row.
         """
         return self._winner().decision_function(X)
 
@@ -384,7 +385,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         X : table or array
             Rows.
         y : array, optional
-            Known target; by default the column of ``X`` that the schema names.
+            True target; by default the column of ``X`` that the schema names.
 
         Returns
         -------
@@ -413,8 +414,11 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def _common(promises: list[Guarantee]) -> Guarantee:
-    """Return the weakest guarantee; reject refuted ones and different relations."""
+def _common(promises: list[Guarantee], settings: list[dict[str, Any]]) -> Guarantee:
+    """Return the weakest guarantee of the candidates.
+
+    Refuted guarantees and different neighbour relations are rejected.
+    """
     relations = {promise.neighbours for promise in promises}
     if len(relations) > 1:
         raise InvalidParameter(
@@ -423,14 +427,22 @@ def _common(promises: list[Guarantee]) -> Guarantee:
             sorted(map(str, relations)),
             "Set neighbours on the estimator.",
         )
-    if any(promise.status is Status.REFUTED for promise in promises):
-        must = "of status PROVED or CLAIMED"
-        raise InvalidParameter("candidates", must, "one that is REFUTED")
+    for promise, one in zip(promises, settings, strict=True):
+        if promise.status is Status.REFUTED:
+            raise InvalidParameter(
+                "guarantees of the candidates",
+                "PROVED or CLAIMED",
+                f"REFUTED for {one}",
+                "Leave this candidate out.",
+            )
     return weakest(*promises)
 
 
 def _of_winner(alone: Guarantee, whole: Guarantee, assumed: tuple[str, ...]) -> Guarantee:
-    """Return the guarantee of the winner, which covers the search and all candidates."""
+    """Return the guarantee of the winner, restated for the whole search.
+
+    ``assumed`` are the assumptions of the search and of all candidates.
+    """
     promise = replace(
         alone,
         budget=whole.budget,
@@ -444,7 +456,7 @@ def _of_winner(alone: Guarantee, whole: Guarantee, assumed: tuple[str, ...]) -> 
 
 
 def _check_in_memory(X: Any, *, named: bool) -> None:
-    """Reject tables in files or parts, whose rows cannot be divided among candidates."""
+    """Reject tables that are not in memory: they cannot be divided among candidates."""
     if is_in_parts(X) or (isinstance(X, str | Path) and not named):
         raise InvalidParameter(
             "table",

@@ -32,8 +32,8 @@ HEADERS = {
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
 }
-"""Headers of every response. The referrer is hidden from other sites only: without any
-referrer, browsers send our own forms without their origin."""
+"""Headers of every response. The referrer is hidden from other sites only, because browsers
+that may send no referrer at all also omit the origin of our own forms."""
 OWN_SITES = ("same-origin", "none")
 """Values of ``sec-fetch-site`` for our own pages and for typed addresses."""
 PAGE = (
@@ -46,7 +46,7 @@ ADVICE = "Stop confide with Ctrl-C where it was started, and start it again: con
 
 @dataclass(slots=True)
 class Admission:
-    """Credentials: a token that works once, then a cookie on a secret path."""
+    """Credentials of a browser: a token that works once, then a cookie on a secret path."""
 
     port: int
     token: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
@@ -70,7 +70,7 @@ class Admission:
         return f"{self.origin}{ENTRANCE}?token={self.token}"
 
     def admits(self, token: str) -> bool:
-        """Return whether a token is right, and accept it only once."""
+        """Return whether a token is correct; the correct token is accepted only once."""
         right = not self.used and hmac.compare_digest(token.encode(), self.token.encode())
         self.used = self.used or right
         return right
@@ -114,7 +114,7 @@ class Gate:
         await self.app({**scope, "path": inside, "raw_path": None}, receive, marked)
 
     def _answer(self, scope: Scope) -> Response | None:
-        """Return the response to a request that is refused; None if it is admitted."""
+        """Return a refusal or the entrance page; None if the request is admitted."""
         headers, path = Headers(scope=scope), str(scope["path"])
         if headers.getlist("host") != [self.entry.host]:
             return refusal("Requests must name this server as their host.")
@@ -134,8 +134,8 @@ class Gate:
     def _enter(self, scope: Scope) -> Response:
         """Exchange the token for the cookie, and redirect to an address without the token.
 
-        The redirect is done by a page, because after an HTTP redirect browsers would not
-        send a strict cookie if the first address was opened from another site.
+        A page redirects the browser, because after an HTTP redirect browsers would not send
+        a cookie with SameSite=Strict if the first address was opened from another site.
         """
         query = parse_qs(scope.get("query_string", b"").decode("ascii", "replace"))
         if not self.entry.admits(query.get("token", [""])[0]):

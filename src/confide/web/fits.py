@@ -1,4 +1,4 @@
-"""The settings of a fit, that is its budget and options, from a form."""
+"""The settings of a fit (its budget and its options), which are entered in a form."""
 
 import math
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ class FitSettings:
 
     @classmethod
     def of_form(cls, fields: Mapping[str, str], schema: confide.Schema) -> "FitSettings":
-        """Read and check the fields of a plan."""
+        """Read the settings from the plan form, and check them."""
         budget = read_epsilon(fields)
         rows = read_rows(fields)
         known = model_names(labelled=schema.target.labels is not None)
@@ -60,15 +60,15 @@ class FitSettings:
 
     @property
     def fitted_rows(self) -> int:
-        """Approximate number of rows in the fit; the others are held out."""
+        """Approximate number of rows that are fitted; the other rows are held out."""
         return max(1, round(self.rows * (1 - float(self.holdout or 0))))
 
     def rows_with(self, fitted: int) -> int:
-        """Return the number of rows that leaves ``fitted`` rows after the holdout."""
+        """Return the number of rows of which ``fitted`` remain after the holdout."""
         return math.ceil(fitted / (1 - float(self.holdout or 0)))
 
     def options(self) -> list[str]:
-        """Return the options of the command line."""
+        """Return the settings as options of the command line."""
         words = ["--epsilon", self.epsilon]
         words += ["--delta", self.delta] if self.delta else []
         words += ["--model", self.model]
@@ -78,7 +78,7 @@ class FitSettings:
     def estimator(
         self, schema: confide.Schema, neighbours: str | None, budget: Budget | None = None
     ) -> Any:
-        """Return the estimator that the command would fit, without a ledger."""
+        """Return the estimator that ``confide fit`` would fit, but without a ledger."""
         kind = next(e.kind for e in ESTIMATORS.values() if e.model == self.model)
         bars = confide.Intervals(level=float(self.level)) if self.intervals else None
         return kind(

@@ -1,4 +1,4 @@
-"""Form data: bounded in size, as text, with one value for every name."""
+"""Reading of form data, which are limited in size and have one text per field."""
 
 import re
 from collections.abc import Mapping
@@ -15,12 +15,12 @@ from confide.privacy import Budget
 MOST_BYTES = 2**20
 MOST_FIELDS = 4000
 THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?", re.ASCII)
-"""A number with commas between its thousands."""
+"""Pattern of a number with commas as thousands separators."""
 TYPE = "application/x-www-form-urlencoded"
 
 
 async def read_form(request: Request) -> dict[str, str]:
-    """Return the fields of a form; reject anything that our pages do not send."""
+    """Return the fields of a form; reject requests that our pages would not send."""
     if request.headers.get("content-type", "").partition(";")[0].strip() != TYPE:
         raise InvalidParameter(
             "form", "sent by a page of this server", "another content type"
@@ -45,7 +45,7 @@ async def read_form(request: Request) -> dict[str, str]:
 
 
 def read_number(text: str) -> int | float | str:
-    """Return a number if a text is one, such as 20,000 or −3, or else the text."""
+    """Return a text such as 20,000 or −3 as a number, and any other text unchanged."""
     plain = text.replace("−", "-")
     plain = plain.replace(",", "") if THOUSANDS.fullmatch(plain) else plain
     for kind in (int, float):
@@ -57,7 +57,7 @@ def read_number(text: str) -> int | float | str:
 
 
 def read_rows(fields: Mapping[str, Any]) -> int:
-    """Return the number of rows; raise if a fit would not accept it."""
+    """Return the number of rows; raise an error if a fit would not accept it."""
     text = str(fields.get("rows", ""))
     number = read_number(text)
     if not (isinstance(number, int) and 0 < number <= MAX_ROWS):
@@ -67,7 +67,7 @@ def read_rows(fields: Mapping[str, Any]) -> int:
 
 
 def read_share(fields: Mapping[str, Any], name: str, what: str) -> float:
-    """Return a field that must be a number between 0 and 1."""
+    """Return the number in a field, which must be between 0 and 1."""
     number = read_number(str(fields.get(name, "")))
     if isinstance(number, str) or not 0 < number < 1:
         raise InvalidParameter(what, "a number between 0 and 1", fields.get(name, ""))
@@ -75,7 +75,7 @@ def read_share(fields: Mapping[str, Any], name: str, what: str) -> float:
 
 
 def read_epsilon(fields: Mapping[str, Any]) -> Budget:
-    """Return the budget in two fields; it is pure if there is no delta."""
+    """Return the budget in the fields epsilon and delta; it is pure if delta is empty."""
     epsilon = str(fields.get("epsilon", ""))
     delta = str(fields.get("delta", ""))
     if not epsilon:

@@ -16,7 +16,7 @@ from confide.web.table_pages import SEE_OTHER, UNPROCESSABLE
 from confide.web.workspace import IDENTIFIER, Workspace
 
 MOST_ENTRIES = 500
-"""Largest number of entries that are shown."""
+"""Largest number of ledger entries that a page shows."""
 
 
 def ledger(request: Request) -> Response:
@@ -41,7 +41,7 @@ def _ledger(request: Request, told: str = "", error: str = "") -> Response:
 
 
 async def change(request: Request) -> Response:
-    """Set a limit, verify the ledger, or copy it."""
+    """Set a limit, verify the ledger, or make a backup of it."""
     fields = await read_form(request)
     return await run_in_threadpool(_change, request, fields)
 
@@ -67,7 +67,7 @@ def _change(request: Request, fields: dict[str, str]) -> Response:
 
 
 def _limit(request: Request, book: confide.Ledger, fields: dict[str, str]) -> Response:
-    """Set a limit, and redirect to the plan if the form was on a plan page."""
+    """Set a limit; redirect to the plan if its page was used, or else to the ledger."""
     book.set_limit(fields.get("dataset", ""), read_epsilon(fields))
     project, place = fields.get("project", ""), "/ledger"
     if IDENTIFIER.fullmatch(project):

@@ -1,4 +1,4 @@
-"""Orders: fits with fixed settings, each of which is confirmed and paid for only once.
+"""Orders: fits with fixed settings, each of which can be confirmed and charged only once.
 
 An order runs the command ``confide fit`` in a process of its own, which reserves its files,
 charges the ledger and writes the model. What was charged and released is looked up in the
@@ -35,10 +35,10 @@ from confide.web.workspace import (
 )
 
 COMMAND = (sys.executable, "-P", "-m", "confide")
-"""The command line; files in the working directory cannot shadow its modules."""
+"""The command that runs confide; -P keeps local files from shadowing its modules."""
 ERROR = "error: "
 TOLD = (ERROR, "refused:", f"{BUG}:", "Stopped", "Charge ", "The release")
-"""Beginnings of output lines that the page repeats; progress is not recorded."""
+"""Beginnings of the output lines that the page shows; other lines are not stored."""
 
 
 class State(StrEnum):
@@ -53,7 +53,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The state of an order, and its entries in the ledger."""
+    """The state of an order, its charge in the ledger, and the last message of its fit."""
 
     state: State
     charge: int | None = None
@@ -68,7 +68,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Fit with fixed settings, which can be paid for only once."""
+    """Fit with fixed settings, which can be charged only once."""
 
     folder: Path
     table: Path
@@ -102,7 +102,7 @@ class Order:
         return self._words(self.ledger, str(self.model))
 
     def shown_words(self) -> list[str]:
-        """Return the arguments to show: a relative model file, and no ledger password."""
+        """Return the arguments to display, with a relative model file and no password."""
         return self._words(str(confide.ledger.redacted(self.ledger)), self.model.name)
 
     def _words(self, ledger: str, out: str) -> list[str]:
@@ -113,7 +113,7 @@ class Order:
         ]
 
     def same_as(self, other: "Order") -> bool:
-        """Return whether another order is for the same fit."""
+        """Return whether another order has the same table, schema and settings."""
         here = replace(other, folder=self.folder)
         texts = [one.schema_file.read_bytes() for one in (self, other)]
         return here == self and texts[0] == texts[1]
@@ -131,7 +131,7 @@ class OrderBook:
     def draft(
         self, table: Path, schema: Path, settings: FitSettings, project: str
     ) -> Order:
-        """Store an order; reuse an identical draft."""
+        """Store an unconfirmed order, unless an identical one exists; return the order."""
         public = confide.Schema.from_toml(schema)
         folder = self.folder / new_identifier()
         order = Order(folder, table, self.workspace.ledger, public.name, settings, project)
@@ -148,7 +148,7 @@ class OrderBook:
         return order
 
     def like(self, order: Order) -> list[Order]:
-        """Return other orders for the same fit."""
+        """Return other orders with the same table, schema and settings."""
         return [
             one for one in self.all() if one.folder != order.folder and one.same_as(order)
         ]
@@ -163,7 +163,7 @@ class OrderBook:
         """Return an order by the name of its folder."""
         folder = self.folder / identifier
         if not (IDENTIFIER.fullmatch(identifier) and (folder / "order.json").exists()):
-            raise InvalidParameter("order", "one of this folder", identifier)
+            raise InvalidParameter("fit", "one of the fits of this folder", identifier)
         record = read_record(folder / "order.json")
         return Order(
             folder,
@@ -175,7 +175,7 @@ class OrderBook:
         )
 
     def book(self) -> confide.Ledger:
-        """Open the ledger of the workspace; create it if no order was confirmed yet."""
+        """Open the ledger of the workspace; create it if no order has been confirmed."""
         return open_book(
             self.workspace.ledger, new=not any(one.confirmed for one in self.all())
         )
@@ -197,7 +197,7 @@ class OrderBook:
         return True
 
     def _run(self, order: Order, lock: int) -> None:
-        """Run the command, which holds the lock until it ends, even if the server dies."""
+        """Start the fit, which holds the lock until it ends, even if the server dies."""
         # an unnamed file, so that messages about the progress are not kept
         said = tempfile.TemporaryFile()  # noqa: SIM115 - the thread closes it
         try:
@@ -252,7 +252,7 @@ class OrderBook:
         return False
 
     def standing(self, order: Order) -> Standing:
-        """Return the state of an order, from the ledger and the state of its process."""
+        """Return the state of an order, derived from the ledger and from its process."""
         if not order.confirmed:
             return Standing(State.DRAFT)
         # checked before the ledger is read, because a finished fit charges nothing more
@@ -267,7 +267,7 @@ class OrderBook:
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """Lock the files of orders briefly."""
+        """Context manager that lets only one thread at a time change orders."""
         with self._turn:
             yield
 
@@ -275,7 +275,7 @@ class OrderBook:
         """Return the model file of an order, restored from the ledger if it is lost."""
         charge, _, released = _booked(order)
         if charge is None or not released:
-            raise InvalidParameter("order", "one with a release", order.identifier)
+            raise InvalidParameter("fit", "one that has released a model", order.identifier)
         with self.turn():
             if not order.model.exists():
                 kept = json.loads(open_book(order.ledger).content(charge))
@@ -285,7 +285,7 @@ class OrderBook:
 
 
 def open_book(ledger: str, *, new: bool = False) -> confide.Ledger:
-    """Open a ledger; unless ``new``, raise if its file is missing."""
+    """Open a ledger; unless ``new``, raise an error if its file is missing."""
     if not (new or "://" in ledger or Path(ledger).exists()):
         raise InvalidParameter(
             "the ledger",
@@ -297,14 +297,14 @@ def open_book(ledger: str, *, new: bool = False) -> confide.Ledger:
 
 
 def command_text(order: Order) -> str:
-    """Return the command of an order as a shell reads it."""
+    """Return the command of an order, quoted for a shell."""
     return shlex.join(["confide", *order.shown_words()])
 
 
 def _booked(order: Order) -> tuple[int | None, str, bool]:
     """Return the charge of an order, its anchor, and whether a release was recorded.
 
-    Entries are found by the name of the model file, which differs between orders.
+    The charge is found by the path of the model file, which differs between orders.
     """
     book = open_book(order.ledger)
     file = f"{order.identifier}/{order.model.name}"
@@ -326,7 +326,7 @@ def _last_words(order: Order) -> str:
 
 
 def _mark(path: Path) -> bool:
-    """Create an empty file on disk; return whether it is new."""
+    """Create an empty file on disk; return False if it already existed."""
     try:
         handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     except FileExistsError:

@@ -47,7 +47,7 @@ def _environment() -> Environment:
 def plain_rows(
     rows: Sequence[Coefficient], columns: Sequence[TableColumn], digits: int
 ) -> list[tuple[Coefficient, list[Cell]]]:
-    """Return the cells of a table without widths: our policy forbids inline styles."""
+    """Return table cells without widths, because our pages forbid inline styles."""
     return [
         (row, [replace(one, front=one.front + one.tail, width=0) for one in cells])
         for row, cells in aligned_rows(rows, columns, digits)
@@ -55,7 +55,7 @@ def plain_rows(
 
 
 def in_lines(text: str) -> Markup:
-    """Escape a text of several lines; keep its line breaks and indents."""
+    """Escape a text of several lines, but keep its line breaks and indentation."""
     lines = text.split("\n")
     blanks = [" " * (len(line) - len(line.lstrip(" "))) for line in lines]
     pairs = zip(blanks, lines, strict=True)

@@ -81,7 +81,7 @@ def _plan(
 
 
 def width(request: Request) -> Response:
-    """Search for the rows or the budget that a desired width needs, and show them."""
+    """Show the number of rows or the budget that an interval of a desired width needs."""
     project, asked = project_of(request), request.query_params
     told = error = ""
     try:
@@ -100,7 +100,7 @@ def width(request: Request) -> Response:
 
 
 async def draft(request: Request) -> Response:
-    """Store an order, and redirect to its confirmation."""
+    """Store an order, and redirect to the page that asks for confirmation."""
     fields = await read_form(request)
     return await run_in_threadpool(_draft, request, fields)
 
@@ -183,7 +183,7 @@ def _pay(request: Request, fields: dict[str, str]) -> Response:
 
 
 def progress(request: Request) -> Response:
-    """Return the state of an order; nothing if the page already shows it."""
+    """Return the state of an order, or an empty response if the page already shows it."""
     order, orders = order_of(request), request.app.state.orders
     standing: Standing = orders.standing(order)
     if standing.over:

@@ -27,7 +27,7 @@ LEAST_DRAWS, COLUMN_DRAWS = 5, 250
 
 @dataclass(frozen=True, slots=True)
 class LedgerForecast:
-    """State of the ledger now and after a fit, or the reason why it would refuse."""
+    """Spending in the ledger now and after a fit, or the reason why the fit is refused."""
 
     dataset: str
     limit: str = ""
@@ -90,7 +90,7 @@ def schema_of(text: str) -> confide.Schema:
 
 
 def view(plan: FitPlan, settings: FitSettings) -> PlanView:
-    """Return the content of the page of a plan."""
+    """Return the content of the page about a plan."""
     guarantee = promised(plan, settings)
     columns = plan.columns
     heads: tuple[str, ...] = ("column", "per", "typical effect", "expected error")
@@ -109,7 +109,7 @@ def view(plan: FitPlan, settings: FitSettings) -> PlanView:
 
 
 def promised(plan: FitPlan, settings: FitSettings) -> Guarantee:
-    """Return the guarantee of the fit, with the assumptions of a held-out score."""
+    """Return the guarantee of the fit, including the assumptions that a holdout adds."""
     found = plan.guarantee
     if not settings.holdout:
         return found
@@ -173,7 +173,7 @@ def _verdict(plan: FitPlan) -> str:
 
 
 def read_width(plan: FitPlan, fields: Mapping[str, str]) -> DesiredWidth | None:
-    """Return the desired width in a form; None if it is not filled in."""
+    """Return the desired width from a form; None if it is not filled in."""
     names = {str(place): column.name for place, column in enumerate(plan.columns)}
     name, text = names.get(fields.get("column", "")), fields.get("width", "")
     if not (name and text):
@@ -186,22 +186,31 @@ def read_width(plan: FitPlan, fields: Mapping[str, str]) -> DesiredWidth | None:
 
 
 def answer(plan: FitPlan, settings: FitSettings, desired: DesiredWidth) -> str:
-    """Return the rows or the budget that a desired width needs."""
+    """Return a sentence on the rows or the budget that a desired interval width needs."""
     fitted = plan.smallest_rows(desired.column, desired.width)
     budget = plan.smallest_budget(desired.column, desired.width)
     what = f"An interval of {desired.column} of width {desired.width:g}"
     if fitted is None and budget is None:
-        return f"{what} is out of reach: no budget and no number of rows gives it."
+        return (
+            f"{what} cannot be reached by changing only the budget or only the number of "
+            "rows."
+        )
     if fitted is None:
-        return f"{what} probably needs {budget}; with less, no number of rows is enough."
+        return (
+            f"{what} probably needs {budget}; with the present budget, no number of rows "
+            "is enough."
+        )
     rows = f"about {settings.rows_with(fitted):,} rows with this budget"
     if budget is None:
-        return f"{what} probably needs {rows}; with these rows no budget is enough."
-    return f"{what} probably needs {rows} or {budget} with these rows."
+        return (
+            f"{what} probably needs {rows}; with the present number of rows, no budget is "
+            "enough."
+        )
+    return f"{what} probably needs {rows}, or {budget} with the present number of rows."
 
 
 def forecast(book: confide.Ledger, dataset: str, settings: FitSettings) -> LedgerForecast:
-    """Return the state of the ledger now and after the fit."""
+    """Return the spending in the ledger now and after the fit."""
     if dataset not in book.datasets():
         return LedgerForecast(dataset, anchor=book.anchor())
     account = book.account(dataset)
@@ -223,7 +232,7 @@ def forecast(book: confide.Ledger, dataset: str, settings: FitSettings) -> Ledge
 
 
 def neighbours_of(book: confide.Ledger, dataset: str) -> str | None:
-    """Return the neighbour relation of a dataset; None before it is recorded."""
+    """Return the neighbour relation of a dataset; None if none is recorded yet."""
     if dataset not in book.datasets():
         return None
     kept = book.account(dataset).neighbours

@@ -55,7 +55,7 @@ def _shown(end: Any) -> str:
 
 
 def predicted(model: Any, schema: confide.Schema, fields: Mapping[str, str]) -> list[str]:
-    """Return the prediction for a row, and remarks on values outside their ranges."""
+    """Return the prediction for a row, and a remark on every out-of-range value."""
     import pandas as pd
 
     row, beyond = {}, []

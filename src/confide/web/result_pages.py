@@ -39,7 +39,7 @@ KINDS = {
 
 
 def order_of(request: Request) -> Order:
-    """Return the order that an address names."""
+    """Return the order that the address of a request names."""
     orders: OrderBook = request.app.state.orders
     return orders.order(request.path_params["order"])
 
@@ -109,7 +109,7 @@ def report(request: Request) -> Response:
 
 
 async def predict(request: Request) -> Response:
-    """Predict for a row from the form, or for a table; no budget is spent."""
+    """Predict for a row entered in a form, or for a whole table; no budget is spent."""
     fields = await read_form(request)
     return await run_in_threadpool(_predict, request, fields)
 

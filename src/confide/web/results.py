@@ -85,7 +85,7 @@ def _score(order: Order) -> ScoreSection | None:
 
 
 def score_file(order: Order) -> Path:
-    """Return the path of the score on held-out rows."""
+    """Return the path of the file with the score on held-out rows."""
     return order.model.with_suffix(".score.json")
 
 
@@ -106,7 +106,7 @@ def report_page(orders: OrderBook, order: Order) -> bytes:
 
 
 def predictions(orders: OrderBook, order: Order, table: Path) -> Path:
-    """Predict for every row of a table; the file is as confidential as the table."""
+    """Write predictions for a table to a file, which is as confidential as the table."""
     out = order.folder / f"predictions-{new_identifier()}.csv"
     words = ["predict", str(orders.released(order)), str(table), "--out", str(out)]
     _run(words, order)
@@ -129,7 +129,7 @@ def score_command(order: Order) -> str:
 
 
 def _run(words: list[str], order: Order) -> None:
-    """Run a command that spends nothing; raise the last line of its errors if it fails."""
+    """Run a command that spends no budget; if it fails, raise its last error message."""
     done = subprocess.run(  # noqa: S603 - our own command, without a shell
         [*COMMAND, *words],
         stdin=subprocess.DEVNULL,
@@ -165,7 +165,7 @@ def script_text(order: Order) -> str:
 
 
 def _rows_text(order: Order) -> str:
-    """Return Python code that reads the table into memory, or again in every sweep."""
+    """Return Python code that reads the table into memory, or in parts if it is large."""
     table = str(order.table)
     if confide.data.is_in_parts(table):
         return f"confide.data.open_table({table!r})"

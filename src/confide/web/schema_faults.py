@@ -1,4 +1,4 @@
-"""Validation of the schema form: one sentence for every field with a fault."""
+"""Validation of the schema form: one message for every invalid field."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ SHARES = (
 
 
 def form_faults(names: Sequence[str], answers: Mapping[str, str]) -> dict[str, str]:
-    """Return one sentence for every field that must be changed, by its name."""
+    """Return one message for every field that must be corrected, keyed by field name."""
     found = _dataset_faults(answers)
     target = target_of(names, answers)
     if target is None:
@@ -74,7 +74,7 @@ def _is_count(text: str, most: int) -> bool:
 
 
 def _target_faults(name: str, answers: Mapping[str, str]) -> dict[str, str]:
-    """Return the faults of the column to predict, by the names of its fields."""
+    """Return messages about invalid fields of the target, keyed by field name."""
 
     def texts(*fields: str) -> dict[str, str]:
         return {field: answers.get(f"target-{field}", "") for field in fields}
@@ -114,7 +114,7 @@ def _label_faults(texts: Mapping[str, str], builds: Any) -> dict[str, str]:
 
 
 def _column_faults(line: ColumnForm) -> dict[str, str]:
-    """Return the faults of a column, by the names of its fields."""
+    """Return messages about invalid fields of a column, keyed by field."""
     if line.kind not in COLUMNS:
         return {"kind": "choose number, category, boolean or date."}
     given = column_values(line)

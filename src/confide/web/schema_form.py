@@ -1,6 +1,6 @@
 """The schema form: column names from the header of a table, all else from the user.
 
-No value of the table is read. Users can write down how they know what they declare.
+No value of the table is read. Users can note how each declaration is known.
 """
 
 import dataclasses
@@ -41,7 +41,7 @@ class ColumnForm:
 
 
 def read_header(table: Path) -> list[str]:
-    """Return the column names of an ordinary file; reject anything that is not a table."""
+    """Return the column names in a file; reject files that are not tables."""
     try:
         found = local_path(str(table))
         check_regular(found, "the table")
@@ -86,7 +86,7 @@ def first_answers(table: Path) -> dict[str, str]:
 
 
 def wanted_columns(names: Sequence[str], answers: Mapping[str, str]) -> list[str]:
-    """Return the columns in the form: all, or those named for a wide table."""
+    """Return the columns to show in the form: all, or those that the user named."""
     if len(names) <= MOST_COLUMNS:
         return list(names)
     asked = _listed(answers.get("columns", ""))
@@ -103,9 +103,9 @@ def wanted_columns(names: Sequence[str], answers: Mapping[str, str]) -> list[str
 
 
 def moved(names: Sequence[str], answers: Mapping[str, str]) -> dict[str, str]:
-    """Return the entries of the form, renamed to the current positions of columns.
+    """Return the entries of the form, renamed to the current positions of the columns.
 
-    Field names contain the positions of columns, which may have changed since.
+    Field names contain column positions, which may have changed since the form was sent.
     """
     now = [one_line(name) for name in names]
     then = [answers.get(f"column-{place}") for place in range(MOST_COLUMNS)]
@@ -131,7 +131,7 @@ def schema_from(names: Sequence[str], answers: Mapping[str, str]) -> Schema:
     """Return the schema that a form declares."""
     target = target_of(names, answers)
     if target is None:
-        raise InvalidParameter("column to predict", "one of the table's", "none")
+        raise InvalidParameter("column to predict", "a column of the table", "none")
     columns = {
         line.name: column_values(line)
         for line in form_of(names, answers)
@@ -162,17 +162,17 @@ def target_values(name: str, answers: Mapping[str, str]) -> dict[str, Any]:
 
 
 def facts_of(kind: str) -> set[str]:
-    """Return the names of the values that a kind of column can declare."""
+    """Return the names of the attributes that a kind of column can declare."""
     return {field.name for field in dataclasses.fields(COLUMNS.find(kind))}
 
 
 def holds_days(column: Any) -> bool:
-    """Return whether a column, or a kind of column, has a range of days."""
+    """Return whether a column, or a kind of column, has a range of dates."""
     return hasattr(column, "lower") and column.dtype is not float
 
 
 def column_values(line: ColumnForm) -> dict[str, Any]:
-    """Return the declared values of a column, limited to the fields of its kind."""
+    """Return the declared values of a column, for the attributes that its kind has."""
     fields = dict(line.fields)
     if holds_days(COLUMNS.find(line.kind)):
         fields |= {"lower": fields["first"], "upper": fields["last"]}
@@ -190,7 +190,7 @@ def plain_values(fields: Mapping[str, str]) -> dict[str, Any]:
 
 
 def schema_text(schema: Schema, names: Sequence[str], answers: Mapping[str, str]) -> str:
-    """Return a schema file, with comments on how the declared values are known."""
+    """Return the text of a schema file, with comments on how each declaration is known."""
     lines = [
         f"# {one_line(line.name)}: {one_line(line.reason)}\n"
         for line in form_of(names, answers)
@@ -211,7 +211,7 @@ def _value(name: str, text: str) -> Any:
 
 
 def read_share_of(text: str) -> Any:
-    """Return one share, one for every level, or some by level, as "north = 0.4"."""
+    """Read shares: a single one, one per level, or some by level, such as "north = 0.4"."""
     parts = _listed(text)
     pairs = [part.rpartition("=") for part in parts]
     if all(sign for _, sign, _ in pairs):

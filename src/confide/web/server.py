@@ -28,7 +28,7 @@ from confide.web.workspace import Workspace
 
 MOST_CONNECTIONS = 64
 PATIENCE = 2.0
-"""Seconds to wait before a browser is assumed to be open."""
+"""Seconds without an error after which the browser is assumed to have opened."""
 STATIC = {
     "page.css": "text/css",
     "icon.svg": "image/svg+xml",
@@ -104,7 +104,10 @@ def _missing(request: Request, error: Exception) -> Response:
 
 
 def _defect(request: Request, error: Exception) -> Response:
-    """Show the place of an unexpected error; its message may quote data."""
+    """Show the type of an unexpected error and its line of code.
+
+    The message of the error is left out, because it may quote data.
+    """
     last = traceback.extract_tb(error.__traceback__)[-1]
     place = f"{type(error).__name__} at {Path(last.filename).name}:{last.lineno}"
     text = f"This is a bug in confide, please report it: {place}."
@@ -147,7 +150,7 @@ def serve(
     port : int, default 0
         A port of 127.0.0.1; 0 uses any free one.
     ledger : str or None, default None
-        The ledger; by default one in the folder.
+        The ledger to charge; by default one in the folder.
     browser : bool, default True
         Whether to open a browser.
     say : callable, default print
@@ -156,7 +159,7 @@ def serve(
     Raises
     ------
     ConfideError
-        If another server has the folder open.
+        If another server is using the folder.
     InvalidParameter
         If the folder cannot be written to, or the port is taken.
 
@@ -206,8 +209,9 @@ def serve(
 def _open(start: Path, entry: Admission) -> bool:
     """Open the first address through a file that other accounts cannot read.
 
-    The arguments of commands are visible to all accounts. Opening runs in a thread, because
-    it may block until the browser is closed, and the browser needs the server.
+    The address itself must not be an argument of the browser command, because all accounts
+    can see arguments. The browser is opened in a thread, because the call may block until
+    the browser is closed, and the browser needs the server.
     """
     text = (
         '<!DOCTYPE html><meta charset="utf-8"><title>confide</title>'

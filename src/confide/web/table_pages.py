@@ -37,7 +37,7 @@ MISSING_RULES = {
     "refuse": "missing values make a fit reject the table",
     "drop": "rows without a value are left out of the fit",
     "midpoint": "missing values are replaced by the middle of the range",
-    "category": "missing values are treated as none of the levels",
+    "category": "missing values are treated as belonging to none of the levels",
 }
 """How a fit treats missing values."""
 
@@ -76,7 +76,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 async def choose(request: Request) -> Response:
-    """Accept a file by its path, and redirect to its schema."""
+    """Accept the path of a table, and redirect to its schema form."""
     fields = await read_form(request)
     return await run_in_threadpool(_choose, request, fields.get("path", ""))
 
@@ -101,7 +101,7 @@ def _to(request: Request, place: str) -> Response:
 
 
 def project_of(request: Request) -> Project:
-    """Return the project that an address names."""
+    """Return the project that the address of a request names."""
     workspace: Workspace = request.app.state.workspace
     return workspace.project(request.path_params["project"])
 
@@ -167,7 +167,7 @@ def _declare(request: Request, fields: dict[str, str]) -> Response:
 
 
 def declared(request: Request) -> Response:
-    """Show the features of a model, from public facts alone."""
+    """Show the features that follow from a schema; no data are read."""
     project = project_of(request)
     found = project.schema
     if found is None:

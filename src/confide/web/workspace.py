@@ -1,6 +1,6 @@
 """The folder for the files of ``confide open``: projects, orders and the ledger.
 
-Only their owner can read the files, which hold no records of any table. One server at a
+The files can be read only by their owner, and hold no records of any table. One server at a
 time can use a folder; a killed server leaves no lock behind.
 """
 
@@ -26,7 +26,7 @@ IDENTIFIER = re.compile(r"[0-9a-f]{16}")
 
 
 def new_identifier() -> str:
-    """Return a random name for a folder, which cannot be guessed."""
+    """Return a random folder name that cannot be guessed."""
     return secrets.token_hex(8)
 
 
@@ -52,7 +52,7 @@ def read_record(path: Path) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """Chosen table, with its declared schema."""
+    """A chosen table, with its declared schema."""
 
     folder: Path
 
@@ -111,9 +111,9 @@ class Workspace:
 
     @classmethod
     def at(cls, folder: Path, ledger: str | None = None) -> "Workspace":
-        """Create the subfolders, which only their owner can read."""
+        """Return the workspace of a folder; create subfolders for the owner only."""
         if not folder.is_dir():
-            must = "a folder on this machine"
+            must = "an existing folder on this machine"
             raise InvalidParameter("the folder", must, str(folder))
         whole = folder.absolute()
         if not str(whole).isprintable():
@@ -139,15 +139,16 @@ class Workspace:
         return self.folder / FOLDER
 
     def file(self, text: str) -> Path:
-        """Return the path of a file named in a form, absolute or within the folder."""
+        """Return the path of a file named in a form; relative paths start at the folder."""
         if not text:
             must = "filled in, for example visits.csv"
             raise InvalidParameter("path of the file", must, "nothing")
         try:
             return self.folder / Path(text).expanduser()
         except RuntimeError:
-            must = "that of a known account if it begins with ~"
-            raise InvalidParameter("path of the file", must, text) from None
+            must = "a path on this computer"
+            hint = "After ~ there is no user account of that name. Write the full path."
+            raise InvalidParameter("path of the file", must, text, hint) from None
 
     def lock(self) -> int:
         """Lock the folder against other servers until this process ends."""
@@ -173,14 +174,16 @@ class Workspace:
         folder = self.home / "projects" / identifier
         known = IDENTIFIER.fullmatch(identifier) and (folder / "project.json").exists()
         if not known:
-            raise InvalidParameter("project", "one of this folder", identifier)
+            raise InvalidParameter(
+                "project", "one of the projects of this folder", identifier
+            )
         return Project(folder)
 
     def choose(self, table: Path) -> Project:
         """Return the project of a table; create it if there is none.
 
-        Its folder is named by a hash of the path of the table, so that two clicks make only
-        one project.
+        The folder of a project is named by a hash of the path of the table, so that two
+        clicks make only one project.
         """
         name = hashlib.sha256(os.fsencode(table)).hexdigest()[:16]
         folder = self.home / "projects" / name
@@ -191,11 +194,11 @@ class Workspace:
 
 
 def dataset_of(schema: Schema) -> str:
-    """Return the name of the dataset in the ledger, which must be given."""
+    """Return the name of the dataset in the ledger; raise an error if it is not given."""
     if schema.name in (UNNAMED, UNKNOWN) or not schema.name.isprintable():
         raise InvalidParameter(
             "name of the dataset",
-            "given, because the ledger records spending on the table under this name",
+            "given, on one line, because the ledger records spending on the table under it",
             schema.name,
         )
     return schema.name

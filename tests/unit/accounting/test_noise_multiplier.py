@@ -153,6 +153,7 @@ def test_methods_come_in_their_order(how, multiplier, rate, steps):
         assert by("renyi") < by("renyi-general")
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(
     multiplier=st.floats(0.5, 8.0),
@@ -243,6 +244,7 @@ def test_other_budgets_are_refused_with_the_reason():
         multiplier_for(Pure(1), 10, neighbours="add-remove")
 
 
+@pytest.mark.slow
 def test_a_tiny_delta_goes_through_divergences():
     tiny = {"rate": "0.01", "sampling": "poisson"}
     best = epsilon_for(2.0, 1000, 1e-294, **tiny)

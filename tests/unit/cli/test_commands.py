@@ -78,6 +78,7 @@ def test_the_ledger_refuses_what_is_over_the_limit(folder, monkeypatch, capsys):
     assert book["verified"] == 3
 
 
+@pytest.mark.slow
 def test_a_book_says_for_which_neighbours_it_counts(folder, monkeypatch, capsys):
     limit = ("budget", "book.db", "--dataset", "loans")
     assert "by the first charge" in run(*limit, "--epsilon", "8").output
@@ -221,6 +222,7 @@ def test_plan_of_noisy_steps(folder, relation):
     assert Path("steps.png").stat().st_size > 10_000
 
 
+@pytest.mark.slow
 def test_audit_reports_a_share_of_the_claim():
     words = (
         "audit",
@@ -249,6 +251,7 @@ def test_demo_prints_the_guarantee_first():
     assert "warning" not in result.output
 
 
+@pytest.mark.slow
 def test_demo_as_json_is_complete():
     content = json.loads(run("demo", "--json", "--epsilon", "4", "--seed", "3").output)
     assert content["guarantee"]["budget"] == "ε = 4, δ = 1e-05"
@@ -265,6 +268,7 @@ def test_demo_as_json_is_complete():
     assert rising[-1] > rising[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "registry"), [("mechanisms", MECHANISMS), ("losses", LOSSES)]
 )
@@ -305,6 +309,7 @@ def test_defaults_are_those_of_the_rooms():
     assert schema.UNKNOWN == UNKNOWN
 
 
+@pytest.mark.slow
 def test_a_plan_reads_model_and_bound_from_the_schema(folder):
     text = SCHEMA.replace('labels = ["no", "yes"]', "bound = 10.0")
     (folder / "dose.toml").write_text(text)

@@ -77,6 +77,7 @@ def test_a_disk_without_room_is_noticed_before_the_charge(book, monkeypatch):
     assert not Path("model.json").exists()
 
 
+@pytest.mark.slow
 def test_a_name_of_248_bytes_is_taken_and_files_are_for_their_owner(book, monkeypatch):
     name = "m" * 243 + ".json"
     told = run(*PAID, "--out", name, "--plot", "p.svg")
@@ -153,6 +154,7 @@ def fitted(*words, **streams):
     return subprocess.run(command, check=False, **streams)  # noqa: S603
 
 
+@pytest.mark.slow
 def test_a_reader_of_messages_who_leaves_does_not_end_what_is_paid(book, unread):
     told = fitted(
         "--ledger", "book.db", "--out", "m.json", stdout=subprocess.DEVNULL, stderr=unread
@@ -162,6 +164,7 @@ def test_a_reader_of_messages_who_leaves_does_not_end_what_is_paid(book, unread)
     assert book.account("loans").charges == 1
 
 
+@pytest.mark.slow
 def test_a_reader_of_the_summary_who_leaves_finds_it_in_a_file(folder, unread):
     told = fitted(stdout=unread, stderr=subprocess.PIPE)
     assert told.returncode == delivery.ELSEWHERE
@@ -170,6 +173,7 @@ def test_a_reader_of_the_summary_who_leaves_finds_it_in_a_file(folder, unread):
     assert load_model(rescued).release_ is not None
 
 
+@pytest.mark.slow
 def test_a_program_without_standard_output_saves_its_release(folder):
     told = fitted(preexec_fn=lambda: os.close(1), stderr=subprocess.PIPE)
     assert told.returncode == delivery.ELSEWHERE
@@ -200,7 +204,7 @@ def test_a_lost_file_comes_back_as_it_was(book):
         (("predict", "model.json", "loans.csv", "--out", "model.json"), "the model"),
         (("predict", "model.json", "loans.csv", "--out", "loans.csv"), "the table"),
         (("predict", "model.json", "l*.csv", "--out", "loans.csv"), "the table"),
-        (("predict", "model.json", "parts", "--out", "parts/a.csv"), "the table's files"),
+        (("predict", "model.json", "parts", "--out", "parts/a.csv"), "belong to the table"),
         (("predict", "link.json", "loans.csv", "--out", "model.json"), "the model"),
         (("report", "model.json", "--out", "model.json"), "the model"),
         (("report", "model.json", "--card", "model.json"), "the model"),
@@ -314,6 +318,7 @@ def test_ctrl_c_is_answered_by_what_is_true(book, monkeypatch, moment, words):
     )
 
 
+@pytest.mark.slow
 def test_a_model_file_that_was_edited_is_not_reported_beside_its_ledger(book):
     assert run(*PAID, "--out", "model.json").exit_code == 0
     assert run("report", "model.json", "--ledger", "book.db").exit_code == 0

@@ -41,7 +41,7 @@ def test_json_and_nothing_else(folder):
     [
         (("--out", "d.txt"), "--out must be"),
         (("--pairs", "age"), "--pairs must be"),
-        (("--pairs", "age,height"), "must be two different columns"),
+        (("--pairs", "age,height"), "pairs of different columns"),
         (("--out", "d.html", "--out", "d.html"), "a file other than"),
         (("--out", "loans.csv"), "--out must be"),
     ],

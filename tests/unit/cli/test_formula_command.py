@@ -79,6 +79,7 @@ def test_a_fit_by_formula_is_saved_and_predicts(files):
     assert run("report", model, "--out", str(folder / "r.html")).exit_code == 0
 
 
+@pytest.mark.slow
 def test_splines_are_tested_by_their_names(files):
     table, schema, folder = files
     model = str(folder / "m.json")
@@ -103,6 +104,7 @@ def test_splines_are_tested_by_their_names(files):
         assert told in " ".join(str(done.exception).split() + done.output.split())
 
 
+@pytest.mark.slow
 def test_a_plan_by_formula_names_its_terms(files):
     _, schema, _ = files
     words = ("plan", "--schema", schema, "--rows", "5000", *BUDGET, "--formula", FORMULA)
@@ -137,7 +139,7 @@ def test_a_schema_shows_terms_weights_and_offset(files):
         ("dose ~ height", "one of the declared columns"),
         ("dose ~ spline(weight)", "one of ['bs', 'poly']"),
         ("dose ~ bs(weight, knots=[10, 70])", "inside the declared range"),
-        ("income ~ age", "for the target 'dose'"),
+        ("income ~ age", "that of the schema, 'dose'"),
         ("dose ~ age +", "must be like"),
     ],
 )

@@ -79,6 +79,7 @@ def folder(tmp_path_factory):
 QUIET = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
 
 
+@pytest.mark.slow
 @settings(max_examples=some(60), suppress_health_check=QUIET)
 @given(pair=files)
 def test_malformed_files_end_in_a_sentence(folder, pair):

@@ -95,6 +95,7 @@ def test_a_fit_without_intervals_hints_at_them_in_one_line(folder):
     assert "lower" not in shown
 
 
+@pytest.mark.slow
 def test_json_holds_intervals_and_the_level_is_chosen(folder):
     words = (*FIT, "--intervals", "auto", "--seed", "1", "--json")
     lengths = []
@@ -105,7 +106,7 @@ def test_json_holds_intervals_and_the_level_is_chosen(folder):
         assert first["widened_by"] in {"privacy", "sampling"}
         lengths.append(first["upper"] - first["lower"])
     assert lengths == sorted(lengths)
-    assert "of the plain coefficients" in content["intervals"]
+    assert "for the plain coefficients" in content["intervals"]
 
 
 @pytest.mark.parametrize(
@@ -137,6 +138,7 @@ def test_nonsense_is_refused_before_anything_is_spent(
     assert not (folder / "model.json").exists()
 
 
+@pytest.mark.slow
 def test_a_picture_is_drawn_and_never_overwritten(folder, monkeypatch, capsys):
     words = (*FIT, "--intervals", "auto", "--plot", "coefficients.png")
     shown = run(*words)

@@ -134,6 +134,7 @@ def test_messages_name_options(folder, monkeypatch, capsys, words, says):
     assert not (folder / "book.db").exists()
 
 
+@pytest.mark.slow
 def test_a_ledger_without_a_limit_says_how_to_set_one(folder, monkeypatch, capsys):
     fit = (*FIT, "--epsilon", "1", "--ledger", "book.db")
     code, text = run_main(monkeypatch, capsys, *fit)

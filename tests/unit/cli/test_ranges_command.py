@@ -47,7 +47,7 @@ def test_a_fit_says_which_ranges_it_has_and_which_noise_hides(folder):
     (folder / "wide.toml").write_text(WIDE, encoding="utf-8")
     fit = ("fit", "loans.csv", "--epsilon", "0.01", "--seed", "1")
     found = " ".join(run(*fit, "--schema", "wide.toml").output.split())
-    assert "Bought with 10% of the budget; effects hold inside" in found
+    assert "Estimated with 10% of the budget; effects hold inside" in found
     assert "Hidden: age: no range could be found above the noise" in found
 
 
@@ -78,7 +78,7 @@ def test_a_fit_says_which_ranges_it_bought(folder):
     (folder / "wide.toml").write_text(WIDE, encoding="utf-8")
     budget = ("--epsilon", "3", "--delta", "1e-6")
     words = ("fit", "loans.csv", "--schema", "wide.toml", *budget)
-    assert "Bought with 10% of the budget" in run(*words, "--json").output
+    assert "Estimated with 10% of the budget" in run(*words, "--json").output
     refused = run(*words, "--ranges", "public")
     assert isinstance(refused.exception, InvalidParameter)
     assert "no limits" in str(refused.exception)

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -33,12 +34,13 @@ def spent():
     return str(Ledger.open("book.db").account("clinic").spent)
 
 
+@pytest.mark.slow
 def test_a_model_is_scored_and_reported(files):
     fit("--out", "model.json")
     words = ("score", "model.json", "test.csv", "--epsilon", "0.5", "--ledger", "book.db")
     done = run(*words, "--out", "score.json", "--html", "score.html")
     assert done.exit_code == 0, done.output
-    assert "area under the ROC" in done.output
+    assert "area under the ROC curve" in done.output
     assert "ε = 1.5" in spent()
     page = (files / "score.html").read_text("utf-8")
     assert "ROC curve" in page
@@ -67,6 +69,7 @@ def test_json_has_all_that_was_released(files):
     assert {"estimates", "curves", "guarantee", "out"} <= found.keys()
 
 
+@pytest.mark.slow
 def test_two_models_are_compared(files):
     fit("--out", "model.json")
     fit("--out", "other.json")
@@ -121,3 +124,29 @@ def test_a_holdout_that_is_none_is_refused(files):
     done = run(*words, "--holdout", "1.5", "--ledger", "book.db")
     assert "holdout" in f"{done.output}{done.exception}"
     assert spent() == "ε = 0, δ = 0"
+
+
+def test_a_report_shows_only_scores_of_its_model(files):
+    fit("--out", "model.json")
+    fit("--out", "other.json")
+    budget = ("--epsilon", "1", "--out", "score.json")
+    done = run("score", "model.json", "test.csv", *budget)
+    assert "Next: confide report model.json --score score.json" in " ".join(
+        done.output.split()
+    )
+    refused = run("report", "other.json", "--score", "score.json")
+    assert "score of the model in the report" in str(refused.exception)
+    assert not Path("report.html").exists()
+    made = run("report", "model.json", "--score", "score.json")
+    assert made.exit_code == 0, made.output
+    again = run("report", "model.json", "--score", "score.json")
+    assert "in place of an earlier file" in again.output
+
+
+def test_a_score_of_an_earlier_version_names_no_model(files):
+    fit("--out", "model.json")
+    run("score", "model.json", "test.csv", "--epsilon", "1", "--out", "score.json")
+    record = json.loads(Path("score.json").read_text("utf-8"))
+    assert len(record.pop("model")) == 64
+    Path("score.json").write_text(json.dumps(record), "utf-8")
+    assert run("report", "model.json", "--score", "score.json").exit_code == 0

@@ -120,6 +120,7 @@ def test_a_name_of_two_lines_does_not_pass_for_a_line_of_confide(folder):
     assert "\nStatus REFUTED" not in told.output
 
 
+@pytest.mark.slow
 def test_a_picture_prints_no_sign_that_its_font_lacks(recwarn, tmp_path):
     rows = [Coefficient(f"a{sign}b", 0.5) for sign in STEERING]
     figure = a_summary(rows=rows).plot().figure

@@ -89,6 +89,7 @@ def test_many_files_stream_and_give_what_one_file_gives(folder, table):
     assert held == whole
 
 
+@pytest.mark.slow
 def test_a_large_file_streams_by_itself(folder, monkeypatch):
     assert "sweep" in fitted("loans.csv", "--stream")[1]
     monkeypatch.setattr(files, "STREAM_THRESHOLD_BYTES", 1000)
@@ -110,6 +111,7 @@ def test_sweeps_are_shown_and_kept_nowhere(folder, monkeypatch):
     assert "sweep" not in records[0] + json.dumps(shown)
 
 
+@pytest.mark.slow
 def test_workers_read_the_files_and_hold_the_rows(folder, monkeypatch):
     pytest.importorskip("distributed")
     monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.0)
@@ -119,6 +121,7 @@ def test_workers_read_the_files_and_hold_the_rows(folder, monkeypatch):
     assert alike(held, fitted("loans.csv")[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "wrong"),
     [
@@ -128,7 +131,7 @@ def test_workers_read_the_files_and_hold_the_rows(folder, monkeypatch):
         (("visits", "--workers", "0"), "workers must be between"),
         (("visits", "--cluster", "host"), "tcp://host:port"),
         (("nothing.csv",), "does not exist"),
-        (("nothing*.csv",), "contains none"),
+        (("nothing*.csv",), "has none"),
         (("visits", "--delta", "1e-6", "--mechanism", "sgd"), "that is streamed"),
     ],
 )
@@ -168,6 +171,7 @@ def model(folder):
     return "model.json"
 
 
+@pytest.mark.slow
 def test_predictions_of_many_files_are_those_of_the_whole(folder, model, monkeypatch):
     sizes = []
     guess = predictions.predictions_for

@@ -84,6 +84,7 @@ def columns_of_arrow(draw):
     return pa.chunked_array(made, kind).slice(start)
 
 
+@pytest.mark.slow
 @settings(max_examples=some(250), deadline=None)
 @given(columns_of_arrow(), st.sampled_from(COLUMNS))
 def test_any_column_is_read_as_through_pandas(values, column):

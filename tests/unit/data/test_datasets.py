@@ -332,6 +332,7 @@ def test_bank():
     assert (frame["y"] == "yes").mean() == pytest.approx(0.117, abs=5e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("data_folder")
 def test_kddcup99():
     frame = load("kddcup99")
@@ -358,6 +359,7 @@ def test_randhie():
     assert frame["mdvis"].between(0, 77).all()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("data_folder")
 def test_acs():
     frame = load("acs")

@@ -78,7 +78,7 @@ def test_an_offset_is_taken_out_of_the_columns():
         ("dose ~ I(age**2)", "poly"),
         ("dose ~ C(race)", "which columns are categories"),
         ("dose ~ ns(age, 4)", "one of \\['bs', 'poly'\\]"),
-        ("income ~ age", "for the target 'dose'"),
+        ("income ~ age", "that of the schema, 'dose'"),
         ("dose + age ~ race", "a single target"),
         ("dose ~ age +", "must be like"),
         ("dose | age ~ race", "must be like"),

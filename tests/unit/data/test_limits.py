@@ -59,7 +59,7 @@ def test_a_packed_table_that_grows_beyond_measure_is_refused(tmp_path, monkeypat
         stream.write("a,b\n" + "1,2\n" * 500_000)
     monkeypatch.setattr("confide._files.MOST_UNPACKED", 2**19)
     monkeypatch.setattr("confide._files.MOST_RATIO", 10)
-    with pytest.raises(InvalidParameter, match="bytes long, unpacked"):
+    with pytest.raises(InvalidParameter, match="bytes long after decompression"):
         read_table(path)
     monkeypatch.setenv(SIZE_VARIABLE, str(2**22))
     assert len(read_table(path)) == 500_000
@@ -195,7 +195,7 @@ def test_an_unfinished_file_leaves_nothing(tmp_path, monkeypatch, nameless):
     assert (tmp_path / "x").read_bytes() == b"whole"
     late = ReservedFile(tmp_path / "y", name="out")
     (tmp_path / "y").write_text("somebody was faster")
-    with pytest.raises(InvalidParameter, match="a file to be written"):
+    with pytest.raises(InvalidParameter, match="a file that can be written"):
         late.write(b"mine")
     assert (tmp_path / "y").read_text() == "somebody was faster"
     ReservedFile(tmp_path / "y", name="out", replaces=True).write(b"mine")

@@ -70,6 +70,7 @@ def test_other_levels_give_text_another_meaning(folder, parses):
     assert len(parses) == 6
 
 
+@pytest.mark.slow
 def test_a_disk_without_room_costs_time_and_nothing_else(folder, parses, monkeypatch):
     plain = fitted(folder)
     once = len(parses)
@@ -78,6 +79,7 @@ def test_a_disk_without_room_costs_time_and_nothing_else(folder, parses, monkeyp
     assert len(parses) > 2 * once
 
 
+@pytest.mark.slow
 def test_a_disk_that_fills_up_costs_time_and_nothing_else(folder, parses, monkeypatch):
     plain = fitted(folder)
     written = []

@@ -41,6 +41,7 @@ def check_all_parts(part):
         assert np.allclose(found.ends, (lower, upper), rtol=0, atol=1e-2 * width)
 
 
+@pytest.mark.slow
 @given(LIMITS, LIMITS, TRANSFORMS)
 @example(None, None, "log")
 @example(None, None, "sqrt")
@@ -62,6 +63,7 @@ def test_whatever_is_bought_is_a_range_of_the_column(lower, upper, transform):
     check_all_parts(column)
 
 
+@pytest.mark.slow
 @given(LIMITS, LIMITS)
 @example(None, None)
 @example(0.0, 2e-100)

@@ -323,6 +323,7 @@ VALUES = st.one_of(
 ENTRIES = st.dictionaries(WORDS, st.one_of(VALUES, st.lists(VALUES, max_size=4)))
 
 
+@pytest.mark.slow
 @given(
     st.recursive(ENTRIES, lambda inner: st.dictionaries(WORDS, st.one_of(VALUES, inner)))
 )

@@ -31,6 +31,7 @@ def path(tmp_path_factory):
     return place
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "target", "settings"),
     [

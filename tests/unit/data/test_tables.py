@@ -148,7 +148,7 @@ BAD_FILES = {
     "column twice": ("age,age,y\n1,1,no\n", r"repeats \['age'\]"),
     "more fields than names": (f"age,y\n1,no,{WORD},4\n2,no\n", "must be a table"),
     "quote without end": (f'age,y\n1,"{WORD}\n2,no\n', "must be a table|empty|table"),
-    "nothing": ("", "column names"),
+    "nothing": ("", "column names; it is empty"),
     "blank": ("\n\n", "column names"),
     "missing refused": ("age,y,must\n1,no,3\n1,no,\n", "column 'must'"),
 }
@@ -306,10 +306,15 @@ def test_a_first_line_of_values_makes_no_template(tmp_path):
     with pytest.raises(InvalidData, match="column names") as caught:
         schema_template(path)
     assert WORD not in str(caught.value)
-    for text in ("a,a\n", "\n", ",\n", '"a,b\nc"\n' * 0):
-        with pytest.raises(InvalidData):
+    for text, says in (
+        ("a,a\n", "distinct"),
+        ("\n", "it is empty"),
+        (",\n", "it contains none"),
+        ("a" * 2**20, "longer than 1 MiB"),
+    ):
+        with pytest.raises(InvalidData, match=says):
             schema_template(written(path, text))
-    with pytest.raises(InvalidData, match="no such column"):
+    with pytest.raises(InvalidData, match="must have a column 'c'"):
         schema_template(written(path, "a,b\n"), "c")
 
 

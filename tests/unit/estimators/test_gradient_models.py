@@ -136,6 +136,7 @@ def test_a_private_number_of_targets_is_not_taken_for_public(name, tmp_path):
     assert book.account("people").charges == 2
 
 
+@pytest.mark.slow
 def test_too_small_a_batch_is_refused_before_anything_is_spent():
     model = LogisticRegression(
         BUDGET,
@@ -182,10 +183,10 @@ def test_a_penalty_decides_the_fit():
 
 WRONG_PENALTIES = {
     "no penalty": ({"penalty": 2.0}, "None or one of"),
-    "two of them": ({"penalty": Scad(1.0), "l1": 1.0}, "together with penalty"),
-    "too many weights": ({"penalty": L1((1.0,) * 9)}, "for 4 coordinates"),
-    "too far": ({"penalty": GroupL2(1.0, ((0, 7),))}, "for 4 coordinates"),
-    "too large": ({"penalty": Nuclear(1.0, (3, 3))}, "for 4 coordinates"),
+    "two of them": ({"penalty": Scad(1.0), "l1": 1.0}, "0 if penalty is set"),
+    "too many weights": ({"penalty": L1((1.0,) * 9)}, "for 4 coefficients"),
+    "too far": ({"penalty": GroupL2(1.0, ((0, 7),))}, "for 4 coefficients"),
+    "too large": ({"penalty": Nuclear(1.0, (3, 3))}, "for 4 coefficients"),
 }
 
 

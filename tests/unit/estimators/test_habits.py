@@ -142,7 +142,7 @@ def test_cross_validation_takes_the_target_from_the_table(tmp_path):
     fitted = LogisticRegression(Pure(1), schema=SCHEMA, random_state=0).fit(TABLE)
     right = np.mean(fitted.predict(TABLE) == TABLE["ill"])
     assert fitted.score(TABLE) == fitted.score(TABLE, TABLE["ill"]) == right
-    with pytest.raises(InvalidParameter, match="'ill', when y is absent"):
+    with pytest.raises(InvalidParameter, match="'ill', if y is not given"):
         fitted.score(TABLE.drop(columns="ill"))
 
 
@@ -206,6 +206,7 @@ def warned(work):
     return [str(one.message) for one in caught if one.category is LooseBudget]
 
 
+@pytest.mark.slow
 def test_fits_and_purchases_warn_by_public_facts_alone():
     loose = Approx(1, "1/1200")
     known = LogisticRegression(loose, schema=SCHEMA)
@@ -220,6 +221,7 @@ def test_fits_and_purchases_warn_by_public_facts_alone():
 # ---------------------------------------------------------------------- names, notebooks
 
 
+@pytest.mark.slow
 def test_names_of_a_schema_are_the_same_everywhere(tmp_path):
     fitted = LogisticRegression(Approx(5, "1e-6"), schema=SCHEMA, intervals=True)
     fitted.fit(TABLE)

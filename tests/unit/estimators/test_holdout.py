@@ -35,6 +35,7 @@ def book(tmp_path):
     ledger.close()
 
 
+@pytest.mark.slow
 def test_coins_are_the_same_however_rows_are_read():
     coins = PlaceCoins.drawn(0.3, Entropy.seeded(1))
     whole = coins.heads(2, 0, 20_000)

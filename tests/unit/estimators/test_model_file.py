@@ -245,6 +245,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(
     max_examples=some(150),
     deadline=None,

@@ -292,6 +292,7 @@ def test_published_intervals_are_about_one_score():
     assert fitted(intervals=apart, multi_class="one-vs-rest").intervals_
 
 
+@pytest.mark.slow
 def test_a_schema_with_three_labels(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     schema = Schema(

@@ -211,7 +211,7 @@ def test_nothing_fails_because_of_what_rows_say(case, epsilon):
     model = LogisticRegression(BUDGET, schema=SCHEMA).fit(clinic(400))
     for seed in range(3):
         score = model.private_score(ODD[case](clinic(80)), Pure(epsilon), random_state=seed)
-        area = score["area under the ROC"]
+        area = score["area under the ROC curve"]
         assert area.lower >= 0
         assert area.upper <= 1
         if case in {"no rows", "one row"} and epsilon != 100:
@@ -254,7 +254,9 @@ def test_constant_scores_have_an_area_of_a_half():
     rng = np.random.default_rng(0)
     model.fit(rng.normal(size=(50, 2)), rng.integers(0, 2, 50))
     y = rng.integers(0, 2, 2000)
-    area = model.private_score(np.zeros((2000, 2)), Pure(5), y=y)["area under the ROC"]
+    area = model.private_score(np.zeros((2000, 2)), Pure(5), y=y)[
+        "area under the ROC curve"
+    ]
     assert area.value == pytest.approx(0.5, abs=0.02)
 
 
@@ -290,7 +292,7 @@ def test_two_models_are_compared_row_by_row():
     exact = np.mean(good.predict(X) != y) - np.mean(poor.predict(X) != y)
     assert found["error rate"].lower <= exact <= found["error rate"].upper
     assert found["error rate"].upper < 0
-    assert found["area under the ROC"].lower > 0.1
+    assert found["area under the ROC curve"].lower > 0.1
     same = compare_models(good, good, X, Pure(1), y=y, random_state=0)
     assert same["Brier score"].lower <= 0 <= same["Brier score"].upper
 
@@ -312,10 +314,10 @@ def test_a_model_without_probabilities_is_compared_by_errors_and_areas():
     poor = LinearSVC(Pure(20), **settings).fit(X, (X[:, 1] > 0).astype(int))
     for sign, pair in ((1, (good, poor)), (-1, (poor, good))):
         found = compare_models(*pair, X, Pure(1), y=y, random_state=0)
-        assert [one.name for one in found] == ["error rate", "area under the ROC"]
+        assert [one.name for one in found] == ["error rate", "area under the ROC curve"]
         exact = np.mean(pair[0].predict(X) != y) - np.mean(pair[1].predict(X) != y)
         assert found["error rate"].lower <= exact <= found["error rate"].upper
-        assert sign * found["area under the ROC"].value > 0.1
+        assert sign * found["area under the ROC curve"].value > 0.1
 
 
 def test_models_of_other_kinds_or_targets_are_not_compared(fitted, table):

@@ -34,7 +34,8 @@ def test_a_summary_names_ranges_that_were_bought_before():
     bought = buy_ranges(TABLE, Schema((Number("age"),), TARGET), BUDGET, random_state=0)
     (ends,) = bought.lines
     after = (
-        "Bought before; effects hold inside these ranges, and values outside are clamped"
+        "Estimated earlier; effects hold inside these ranges, and values outside are "
+        "clamped"
     )
     assert told(bought.schema) == f"age {ends[1]} to {ends[2]}. {after}"
 
@@ -43,8 +44,8 @@ def test_a_summary_tells_ranges_that_the_fit_bought_from_earlier_ones():
     first = buy_ranges(TABLE, Schema((Number("dose"),), TARGET), BUDGET, random_state=0)
     columns = (*first.schema.columns, Number("age"))
     found = told(Schema(columns, TARGET, bought=first.schema.bought))
-    assert found.index("age") < found.index("Bought with 10%") < found.index("dose")
-    assert found.count("Bought before") == found.count("effects hold inside") == 1
+    assert found.index("age") < found.index("Estimated with 10%") < found.index("dose")
+    assert found.count("Estimated earlier") == found.count("effects hold inside") == 1
 
 
 def test_a_summary_names_every_range_of_a_usual_table():

@@ -138,6 +138,7 @@ def test_a_stream_gives_what_memory_gives(tmp_path):
     np.testing.assert_allclose(streamed.coef_, whole.coef_, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_who_buys_what():
     def bought(schema, **settings):
         model = LogisticRegression(BUDGET, schema=schema, random_state=0, **settings)

@@ -76,6 +76,7 @@ def test_the_published_recipe_keeps_its_box_and_scales_rows():
     assert model.release_.row_bounds.entries.length == pytest.approx(np.sqrt(3))
 
 
+@pytest.mark.slow
 def test_every_loss_can_select_first():
     X, y = numbers()
     mechanism = SelectThenFit(ScreeningSelector(3))

@@ -194,6 +194,7 @@ def test_noise_moves_a_square_by_its_variance_and_counts_cut_off_at_0_upwards():
     assert found == pytest.approx(2 * math.sqrt(27) / 6)
 
 
+@pytest.mark.slow
 def test_the_interval_of_average_precision_makes_up_for_its_bias():
     """300 tables with few rows of high scores, where noise lowers the precision."""
     rng = np.random.default_rng(7)
@@ -207,6 +208,7 @@ def test_the_interval_of_average_precision_makes_up_for_its_bias():
     assert 0.92 < held / 300 < 0.99
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deviation", [0.5, 4.0, 30.0])
 def test_intervals_hold_as_often_as_they_say(deviation):
     """400 tables of 2,000 rows: 95 % within 0.92 and 0.985 by chance but for 1 in 10⁴."""

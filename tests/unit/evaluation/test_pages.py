@@ -30,7 +30,7 @@ def test_a_notebook_shows_the_guarantee_and_every_score():
 def test_a_name_that_a_score_lacks_is_told_the_others():
     line = ScoreEstimate("accuracy", 0.84, 0.82, 0.86)
     score = ModelScore("Score of a classifier", PROMISE, (), (), 0.95, (line,))
-    with pytest.raises(KeyError, match=r"'auc', which is not one of \['accuracy'\]"):
+    with pytest.raises(KeyError, match=r"no estimate 'auc'; choose one of \['accuracy'\]"):
         score["auc"]
 
 

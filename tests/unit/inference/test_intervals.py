@@ -104,7 +104,7 @@ def test_without_intervals_there_are_none_to_look_at():
 def test_the_summary_shows_bounds_and_whose_doing_they_are():
     text = str(fitted().summary())
     assert "widened by" in text
-    assert "of the plain coefficients, without the ridge" in text
+    assert "for the plain coefficients, without the ridge penalty" in text
     assert "ridge pull" in text
     assert "95 %" in text
     assert str(fitted().intervals_).count("\n") == 5
@@ -250,6 +250,7 @@ def test_the_share_is_chosen_from_public_facts():
     assert Fraction(1, 10) <= chosen[300_000] < chosen[3000] <= Fraction(7, 20)
 
 
+@pytest.mark.slow
 def test_levels_that_add_up_to_the_intercept_do_not_blur_the_rest():
     """Noise in directions that no row has would turn into width that varies at random."""
     rng = np.random.default_rng(4)

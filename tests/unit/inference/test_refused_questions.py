@@ -67,6 +67,7 @@ def test_weighted_records_have_no_prediction_intervals(kind, tmp_path):
             one.prediction_intervals(rows)
 
 
+@pytest.mark.slow
 def test_probabilities_of_a_multinomial_model_are_refused_and_those_of_one_vs_rest_not():
     schema, rows = Schema(COLUMNS, CLASSES), table().head()
     model = fitted(LogisticRegression, schema)
@@ -136,3 +137,12 @@ def test_weights_by_name_are_tested_as_one_contrast(line):
     row = line.contrast(weights).rows[0]
     assert found.p_value == pytest.approx(row.p_value, rel=1e-6)
     assert line.wald_test([weights, "age"]).degrees == 2
+
+
+def test_a_model_of_arrays_is_compared_by_columns_only():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (4000, 2))
+    plain = LogisticRegression(BUDGET, row_norm=1.5, intervals=True, random_state=0)
+    plain.fit(X, (X[:, 0] > 0).astype(int))
+    with pytest.raises(InvalidParameter, match="Use without="):
+        plain.compare(Schema(COLUMNS, CLASSES))

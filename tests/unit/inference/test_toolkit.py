@@ -288,6 +288,7 @@ def test_means_and_marginal_effects(model, counts):
     assert {row.name for row in middle} == {row.name for row in average}
 
 
+@pytest.mark.slow
 def test_prediction_intervals(counts):
     line = fitted(LinearRegression, budget=Approx(20, 1e-6))
     frame = table(3000)
@@ -320,8 +321,14 @@ def test_models_are_compared_by_what_is_left_out(model):
     unfitted = LogisticRegression(BUDGET, schema=smaller)
     assert model.compare(unfitted) == left
     other = Schema((*COLUMNS[:2], Number("height", 0, 1)), TARGETS[LogisticRegression])
-    for bad in (other, Schema(COLUMNS, TARGETS[LogisticRegression]), "region"):
-        with pytest.raises(InvalidParameter):
+    elsewhere = Schema(COLUMNS[:2], Target("wage", bound=1.0))
+    for bad, says in (
+        (other, "columns of the smaller model must be some of"),
+        (Schema(COLUMNS, TARGETS[LogisticRegression]), "but not all"),
+        (elsewhere, "target of the smaller model must be the same .* got 'wage'"),
+        ("region", "smaller must be a Schema, or a model that was fitted with one"),
+    ):
+        with pytest.raises(InvalidParameter, match=says):
             model.compare(bad)
 
 
@@ -373,7 +380,7 @@ def test_penalised_coefficients_have_a_toolkit_of_their_own():
     found = fitted(intervals=Intervals(of="penalised"))
     assert found.wald_test("region").of == "penalised"
     assert found.confidence_intervals()["age"].pull is None
-    with pytest.raises(InvalidParameter, match="requested for a number or a count"):
+    with pytest.raises(InvalidParameter, match="requested for a numeric target or a count"):
         found.prediction_intervals(table().head())
     line = fitted(LinearRegression, intervals=Intervals(of="penalised"))
     with pytest.raises(InvalidParameter, match="dispersion"):

@@ -112,6 +112,7 @@ def test_copies_of_a_model_share_the_book(book, rows):
     assert str(book.account("people").spent) == "ε = 0.8"
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings(
     "ignore::sklearn.exceptions.FitFailedWarning", "ignore:.*non-finite"
 )

@@ -44,10 +44,10 @@ def test_approximate_counts_as_zcdp_by_its_events(file_ledger):
 @pytest.mark.parametrize(
     ("limit", "budget", "events", "why"),
     [
-        (Pure(3), Approx(1, 1e-6), (), "without events"),
-        (Pure(3), Approx(1, 1e-6), (GaussianEvent(0.1),), "its events are GaussianEvent"),
+        (Pure(3), Approx(1, 1e-6), (), "has no events"),
+        (Pure(3), Approx(1, 1e-6), (GaussianEvent(0.1),), "events of type GaussianEvent"),
         (Pure(3), Zcdp(0.1), (PURE[0], ZcdpEvent(Fraction(1, 9))), "PureEvent, ZcdpEvent"),
-        (Zcdp(3), Approx(1, 1e-6), (), "without events"),
+        (Zcdp(3), Approx(1, 1e-6), (), "has no events"),
         (
             Zcdp(3),
             Approx(1, 1e-6),

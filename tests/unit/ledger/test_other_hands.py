@@ -227,6 +227,7 @@ def test_kept_content_is_what_was_booked_or_an_alarm(ledger):
         ledger.content(paid.number)
 
 
+@pytest.mark.slow
 def test_a_book_in_a_database_without_an_encoding_is_no_false_alarm(postgres):
     import psycopg
 

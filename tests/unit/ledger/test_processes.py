@@ -47,6 +47,7 @@ def test_a_closed_ledger_opens_again_and_a_closed_file_stands_alone(ledger, tmp_
     assert ledger.charge("adult", Pure(1)).left == Amount.nothing(Pure)
 
 
+@pytest.mark.slow
 def test_threads_share_one_limit(ledger):
     ledger.set_limit("adult", Pure(4))
     start = threading.Barrier(8)

@@ -118,6 +118,7 @@ def test_the_database_itself_refuses_to_change_a_line(ledger, statement):
     assert ledger.verify() == 5
 
 
+@pytest.mark.slow
 @settings(max_examples=some(60))
 @given(
     where=st.lists(st.integers(0, 32767), min_size=1, max_size=40),

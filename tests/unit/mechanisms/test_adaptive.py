@@ -64,6 +64,7 @@ def data(kind, count=3000):
     return X, np.where(margin + rng.logistic(0, 0.5, count) > 0, 1, -1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", MODELS)
 def test_variables_that_do_not_matter_get_exact_zeros(kind):
     X, y = data(kind)
@@ -76,6 +77,7 @@ def test_variables_that_do_not_matter_get_exact_zeros(kind):
     assert "proved" in str(model.release_.guarantee).lower()
 
 
+@pytest.mark.slow
 def test_several_classes_look_twice_each():
     X, _ = data("logistic")
     y = np.argmax(np.column_stack([X[:, 0], X[:, 1], -X[:, 0]]), axis=1)
@@ -190,6 +192,7 @@ def test_logistic_retrieves_everything_without_a_look_at_the_data(relation, coun
         assert release.retrieved == calibration.retrieved(calibration.noise)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", [Pure(1), Approx(1, 1e-6), Zcdp("0.1")], ids=str)
 def test_what_is_retrieved_is_a_share(budget):
     mechanism = AdaptiveObjectivePerturbation()
@@ -228,6 +231,7 @@ def test_events_add_up_to_the_budget(relation, copies):
     assert float(together.epsilon) <= 1.001
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("relation", [ADD, REPLACE], ids=str)
 def test_both_looks_are_accounted_together_where_that_is_better(relation):
     """The second look has 3/4 of a squared shift: its noise is little above √(4/3)."""
@@ -250,6 +254,7 @@ def test_weights_are_those_asked_for_where_a_slope_looked_average():
     assert mechanism.weights(calibration, np.zeros(4)) == pytest.approx([2, 2, 2, 0])
 
 
+@pytest.mark.slow
 def test_the_second_ridge_pulls_towards_the_first_look():
     """With few rows and much ridge the second look stays near the first, not near 0."""
     objective = Objective(Logistic(), 3, l2=1e4, penalty=L1(1e-6))

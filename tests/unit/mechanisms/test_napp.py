@@ -172,7 +172,7 @@ def test_what_cannot_be_augmented_is_refused():
     with pytest.raises(InvalidParameter, match="multiple of 4"):
         napp.calibrate(Objective(Logistic(), 3), Pure(1), ADD)
     clipped = Objective(Clipped(Squared(), 1.0), 3, target_bound=1.0)
-    with pytest.raises(InvalidParameter, match="published four"):
+    with pytest.raises(InvalidParameter, match="None unless the loss is squared"):
         accepted(augmented=1000).calibrate(clipped, Pure(1), ADD)
     assert estimator_for(SmoothedHinge()) is None
 

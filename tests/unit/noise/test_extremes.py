@@ -52,6 +52,7 @@ def test_choices_hold_however_far_scores_are_apart(far):
             assert abs(off) < 6.2 * math.sqrt(200 * chance * (1 - chance))
 
 
+@pytest.mark.slow
 def test_every_place_of_many_has_its_chance():
     """Chi-square over 5 cells of 100 003, 1 000 draws; false alarm 1e-6."""
     powers = np.full(100_003, -1e4)

@@ -152,6 +152,7 @@ def test_what_cannot_be_sent_is_not_shown_here(client, caplog, capfd):
     assert str(SECRET) not in caplog.text + "".join(capfd.readouterr())
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_is_replaced_and_the_new_one_is_as_silent(client):
     before = client.run(os.getpid)
     os.kill(next(iter(before.values())), 9)
@@ -208,6 +209,7 @@ def test_nobody_gets_in_without_the_keys(client):
     assert client.submit(operator.add, 2, 2).result() == 4
 
 
+@pytest.mark.slow
 def test_a_client_that_is_refused_is_closed(client):
     with (
         pytest.raises(InvalidParameter, match="Dask scheduler that answers"),

@@ -83,6 +83,7 @@ def test_every_model_has_quartiles_around_the_likely_width(name):
     assert all(math.isnan(line.width) for line in bare.lines)
 
 
+@pytest.mark.slow
 def test_more_rows_and_more_budget_make_intervals_narrower():
     model = LogisticRegression(BUDGET, schema=ILL, intervals=True)
     plan = plan_fit(model, 100_000)
@@ -228,6 +229,7 @@ def test_rows_and_budgets_for_a_width():
     assert plan.with_budget(budget).line("smoker").narrower(1.02 * goal) >= 0.5
 
 
+@pytest.mark.slow
 def test_no_budget_makes_up_for_too_few_rows():
     plan = plan_fit(LinearRegression(Pure(1), schema=DOSE, intervals=True), 50, draws=3)
     assert plan.smallest_budget("smoker", 1e-6) is None
@@ -286,6 +288,7 @@ def planned(folder, *words):
     return CliRunner().invoke(cli.app, [*base, *words]).output
 
 
+@pytest.mark.slow
 def test_the_command_shows_columns_in_their_units(tmp_path):
     words = ("--rows", "90000", "--epsilon", "1", "--intervals", "auto")
     text = planned(tmp_path, *words)
@@ -327,6 +330,7 @@ def test_the_command_plans_a_mechanism_that_was_asked_for(tmp_path):
     assert plan["mechanism"] == "ssp"
 
 
+@pytest.mark.slow
 def test_the_command_plans_a_purchase_of_ranges(tmp_path):
     words = ("--rows", "9000", "--epsilon", "0.1", "--buy-ranges")
     text = planned(tmp_path, *words)
@@ -336,6 +340,7 @@ def test_the_command_plans_a_purchase_of_ranges(tmp_path):
     assert [line["name"] for line in record["columns"]] == ["age", "dose"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [("--width", "0.1"), ("--width", "age=x")])
 def test_a_width_without_a_column_or_a_number_is_refused(tmp_path, words):
     (tmp_path / "clinic.toml").write_text(DOSE.to_toml(), encoding="utf-8")

@@ -270,7 +270,7 @@ def test_the_text_opens_with_the_guarantee_and_is_aligned():
     assert len(table) == len(plan.records())
     assert any(line.startswith("error from privacy ") for line in table)
     assert [line[4:] for line in rest[end + 1 :]] == list(plan.assumptions)
-    assert any("evenly distributed directions" in one for one in plan.assumptions)
+    assert any("uniformly distributed directions" in one for one in plan.assumptions)
 
 
 def test_records_are_plain():

@@ -48,6 +48,7 @@ def test_noise_ridge_and_promise_are_those_of_a_fit(mechanism, budget, wish):
     assert plan.budget == budget
 
 
+@pytest.mark.slow
 def test_intervals_cost_the_coefficients_something():
     relation = {"neighbours": "replace-one"}
     alone, both = (

@@ -10,6 +10,7 @@ from confide.privacy import Approx, Neighbours, Pure, Zcdp
 BUDGET = Approx(1, "1e-6")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
 @pytest.mark.parametrize("rate", ["1", "0.01"])
 def test_the_planned_steps_cost_the_budget(relation, rate):

@@ -38,6 +38,7 @@ def test_a_plan_has_a_line_for_every_line_of_a_fit():
     assert np.nanmin(widths) > 0
 
 
+@pytest.mark.slow
 def test_other_mechanisms_are_tried_on_made_up_rows():
     plan = planned(SCHEMA, intervals=None, mechanism="sgd")
     assert len(plan.lines) == len(SCHEMA.display_map().names)

@@ -149,6 +149,7 @@ def test_it_points_at_the_line_of_the_fit(rows):
         assert [one.filename for one in seen] == [__file__]
 
 
+@pytest.mark.slow
 def test_what_is_proved_says_nothing(rows):
     with warnings.catch_warnings():
         warnings.simplefilter("error", ClaimedGuarantee)
@@ -346,6 +347,7 @@ def run(*words):
 FIT = ("fit", "t.csv", "--schema", "s.toml", "--epsilon", "1", "--delta", "1e-6")
 
 
+@pytest.mark.slow
 def test_the_command_line_says_it_before_it_pays(folder, monkeypatch):
     limit = ("--dataset", "people", "--epsilon", "3", "--delta", "1e-5")
     assert run("budget", "book.db", *limit).exit_code == 0

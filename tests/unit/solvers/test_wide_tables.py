@@ -93,6 +93,7 @@ def test_a_wide_fit_takes_few_sweeps_and_little_memory(kind, sweeps, monkeypatch
     assert peak < DENSE_BYTES / 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kept", [{"l1": 5.0}, {"coef_norm": 3.0}], ids=["l1", "ball"])
 def test_a_wide_penalised_fit_takes_tens_of_sweeps(kept, sweeps):
     """Without what steps teach about the curvature it takes six hundred."""
@@ -125,6 +126,7 @@ def test_single_precision_entries_are_summed_in_doubles():
     np.testing.assert_array_equal(found[0].theta, found[1].theta)
 
 
+@pytest.mark.slow
 def test_long_rows_of_many_entries_are_split_to_the_same_minimiser(sweeps):
     features, labels = one_hot(count=4000)
     features.data *= np.random.default_rng(3).uniform(0.5, 2, features.nnz)

@@ -178,6 +178,7 @@ def test_without_privacy_the_lasso_meets_its_conditions(table):
     assert problem.value(theta, table) < at_zero == pytest.approx(math.log(2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [SsAdmm, ProximalSgd])
 def test_batches_are_charged_by_the_method_that_was_asked_for(kind):
     """The noise is what that method needs, and no method can make it less than enough."""

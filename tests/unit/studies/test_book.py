@@ -52,6 +52,7 @@ def anchors(path):
     return {*ANCHOR.findall(text), *map(slug, HEADING.findall(text))}
 
 
+@pytest.mark.slow
 def test_pages_are_what_the_generator_makes_of_committed_results():
     for name, text in book()[0].items():
         written = (BOOK / f"{name}.md").read_text("utf-8")
@@ -82,6 +83,7 @@ def test_anchors_are_unique_on_a_page():
         assert len(found) == len(set(found)), name
 
 
+@pytest.mark.slow
 def test_every_test_that_is_named_exists_and_refutations_name_one():
     for section in sections():
         for test in section.tests:

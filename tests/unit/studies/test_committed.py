@@ -75,6 +75,7 @@ def test_what_is_not_committed_is_missed_by_name(book, tmp_path):
         committed_rows(PARTS, tmp_path)
 
 
+@pytest.mark.slow
 def test_a_commit_keeps_what_was_there_and_drops_what_no_study_has(tmp_path):
     few = replace(
         PARTS, name="few", grid="other", cells=lambda quick: [{"mean": 1, "part": 0}]
@@ -116,6 +117,7 @@ def test_studies_of_one_grid_must_compute_it_alike():
 # ------------------------------------------------------------------------- a check
 
 
+@pytest.mark.slow
 def test_a_fresh_run_agrees_exactly(book):
     report = check(PARTS, book=book[0], jobs=2)
     assert not report.disagreements
@@ -133,6 +135,7 @@ def fresh_by(study, place):
     }
 
 
+@pytest.mark.slow
 def test_noise_alone_raises_no_alarm(book):
     """A hundred fresh runs: two false alarms or more have a chance of 0.005."""
     committed = committed_cells(PARTS, book[0])
@@ -205,7 +208,7 @@ def test_the_command_makes_a_book_and_checks_it(tmp_path):
 
 def test_a_misplaced_option_of_the_book_is_refused():
     assert "left out when check is given" in str(run("check", "--quick").exception)
-    assert "the beginning of study names" in str(run("all", "nothing-like-it").exception)
+    assert "the beginning of a study's name" in str(run("all", "nothing-like-it").exception)
     assert "left out after the name of a study" in str(run("parts", "parts").exception)
 
 

@@ -53,6 +53,7 @@ def test_replicates_are_fits_of_copied_rows(loss):
         np.testing.assert_allclose(scatters[k], scatter, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_laws_of_many_replicates_are_those_of_each():
     """Errors and lengths as the library has them, for every scheme of the tables."""
     population = Population.of(*people(3000))
@@ -81,6 +82,7 @@ def test_laws_of_many_replicates_are_those_of_each():
             )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", ["published", "tight"])
 def test_noise_on_many_moments_is_as_large_as_on_one(variant):
     """Variances of 4,000 draws by both ways; a ratio beyond 1.15 has a chance of 1e-5."""
@@ -103,6 +105,7 @@ def test_noise_on_many_moments_is_as_large_as_on_one(variant):
     np.testing.assert_allclose(together[2], alone[0].curvature_deviation, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_drawn_ends_are_near_the_quantiles():
     """Means of 2,000 pairs of ends; one of 10,000 draws is off by 1.4 % as a rule."""
     law = (
@@ -140,6 +143,7 @@ def test_a_trial_reports_every_scheme(monkeypatch):
     assert means["tight"] < means["published"]
 
 
+@pytest.mark.slow
 def test_rows_of_every_kind_of_cell_can_be_stored(monkeypatch):
     population = Population.of(*people(3000))
     monkeypatch.setattr(ci_trial, "draw_population", lambda *_: population)

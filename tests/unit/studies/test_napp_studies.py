@@ -150,6 +150,7 @@ def test_the_lasso_meets_its_conditions(regression):
     assert np.abs(pull[~kept]).max() <= 2 * strength * (1 + 1e-3)
 
 
+@pytest.mark.slow
 def test_one_calibration_serves_every_strength():
     objective = SETTINGS["linear"].objective
     for mechanism in (ObjectivePerturbation(), AdaptiveObjectivePerturbation()):
@@ -191,6 +192,7 @@ def cell_of(regression, rows, epsilon, methods, repeats=2):
     }
 
 
+@pytest.mark.slow
 def test_a_trial_is_a_function_of_cell_and_seed():
     cell = cell_of("linear", 200, 1.0, "all", 1)
     rows, again = (pd.DataFrame(trial(cell, 3)) for _ in range(2))
@@ -217,6 +219,7 @@ def test_finding_moor_ends_nearer_to_the_lasso(regression):
     assert middle["MOOR"].mean() < 0.9 * middle["no MOOR"].mean()
 
 
+@pytest.mark.slow
 def test_finding_vs_plus_alone_selects_nothing_false_at_a_moderate_strength():
     """Figure 4 at small n and ε, but with Λ large enough every variant gets there."""
     found = pd.DataFrame(trial(cell_of("linear", 200, 0.4, "published", 4), 2))

@@ -165,6 +165,7 @@ def test_choosing_noise_in_hindsight_beats_choosing_parameters(people):
     assert ((x @ found - y) ** 2).mean() < least
 
 
+@pytest.mark.slow
 def test_every_method_fits_by_the_noise_it_is_given(people):
     for name, method in METHODS.items():
         seeds = (1,) if isinstance(method.fit, Tuned) else (1, 2)
@@ -250,6 +251,7 @@ def test_finding_a_better_private_model_is_inverted_better():
     assert functional["attack"] < functional["commonest"] + 0.02
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("data_folder")
 def test_finding_inversion_grows_with_utility():
     found = [
@@ -314,6 +316,7 @@ def test_the_error_by_sums_is_that_of_many_draws(people):
     assert fit.error(table, sampler) == pytest.approx(np.mean(draws), rel=0.1)
 
 
+@pytest.mark.slow
 def test_cells_of_the_hypothesis_are_run(instead, monkeypatch):
     monkeypatch.setattr(reg_sampler, "all_patients", lambda: instead)
     monkeypatch.setattr(reg_sampler, "row_scaler", reg_sampler.row_scaler.__wrapped__)

@@ -57,6 +57,7 @@ def texts(result):
 # --------------------------------------------------------------- the same numbers
 
 
+@pytest.mark.slow
 def test_the_number_of_jobs_changes_nothing(tmp_path):
     one = reproduce(SMALL, jobs=1, folder=tmp_path / "one")
     two = reproduce(SMALL, jobs=2, folder=tmp_path / "two")
@@ -66,6 +67,7 @@ def test_the_number_of_jobs_changes_nothing(tmp_path):
     assert list(one.rows["rows"][::4]) == [2, 3, 50], "rows are in the order of the grid"
 
 
+@pytest.mark.slow
 def test_stored_cells_are_found_again_exactly_and_by_their_own_edition_only(tmp_path):
     first = reproduce(SMALL, jobs=2, folder=tmp_path)
     again = reproduce(SMALL, jobs=2, folder=tmp_path)
@@ -194,7 +196,7 @@ def test_when_every_cell_fails_nothing_is_written(tmp_path):
 def test_a_table_or_figure_that_fails_loses_nothing(tmp_path):
     study = replace(SMALL, table=lambda rows: rows["absent"], figure=lambda rows: 1 / 0)
     result = reproduce(study, quick=True, jobs=1, folder=tmp_path)
-    assert [one.where.split(",")[0] for one in result.failures] == [
+    assert [one.where.split(" (")[0] for one in result.failures] == [
         "the table",
         "the figure",
     ]

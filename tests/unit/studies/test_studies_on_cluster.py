@@ -165,6 +165,7 @@ def test_a_cluster_that_drops_cells_is_named(client, tmp_path):
         reproduce(small_studies.SLOW, cluster=client, folder=tmp_path, progress=drop)
 
 
+@pytest.mark.slow
 def test_data_that_workers_lack_are_named_before_anything_starts(client, tmp_path, no_data):
     study = replace(SMALL, datasets=("warfarin",))
     where = "|".join(map(re.escape, client.nthreads()))
@@ -186,7 +187,9 @@ def test_workers_must_have_the_study_and_the_same_confide(client, tmp_path, monk
     with pytest.raises(InvalidParameter, match=r"workers can import.*absent_from_workers"):
         reproduce(replace(SMALL, run=absent.run), cluster=client, folder=tmp_path)
     monkeypatch.setattr("confide.studies.engine.runner.__version__", "99.0")
-    with pytest.raises(InvalidParameter, match=r"workers have confide 99\.0"):
+    with pytest.raises(
+        InvalidParameter, match=r"workers have confide 99\.0.* Install confide 99\.0 on"
+    ):
         reproduce(SMALL, cluster=client, folder=tmp_path)
 
 

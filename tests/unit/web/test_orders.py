@@ -40,6 +40,7 @@ def files_of(folder):
     return [path for path in (folder / "confide-files").rglob("*") if path.is_file()]
 
 
+@pytest.mark.slow
 def test_an_order_is_written_down_before_anything_is_spent(table, tmp_path):
     visitor = visitor_of(tmp_path, IDLE)
     book = book_of(tmp_path)
@@ -56,6 +57,7 @@ def test_an_order_is_written_down_before_anything_is_spent(table, tmp_path):
     assert stat.S_IMODE((tmp_path / "confide-files").stat().st_mode) == 0o700
 
 
+@pytest.mark.slow
 def test_an_order_is_started_once_even_where_its_fit_is_over(table, tmp_path):
     """A click may have been let in before the fit of another began and ended."""
     visitor = visitor_of(tmp_path, IDLE)
@@ -70,6 +72,7 @@ def test_an_order_is_started_once_even_where_its_fit_is_over(table, tmp_path):
     assert starts(tmp_path) == 1
 
 
+@pytest.mark.slow
 def test_two_hundred_clicks_start_one_fit(table, tmp_path):
     visitor = visitor_of(tmp_path, IDLE)
     book_of(tmp_path)
@@ -99,6 +102,7 @@ def test_two_tabs_with_the_same_plan_have_one_order(table, tmp_path):
     assert visitor.draft(project, epsilon="0.5") not in orders
 
 
+@pytest.mark.slow
 def test_the_same_fit_again_needs_a_word(table, tmp_path):
     visitor = visitor_of(tmp_path, IDLE)
     book_of(tmp_path)
@@ -117,6 +121,7 @@ def test_the_same_fit_again_needs_a_word(table, tmp_path):
     assert starts(tmp_path) == 2
 
 
+@pytest.mark.slow
 def test_a_page_that_shows_an_older_ledger_charges_nothing(table, tmp_path):
     visitor = visitor_of(tmp_path, IDLE)
     book = book_of(tmp_path)

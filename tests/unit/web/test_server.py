@@ -87,6 +87,7 @@ def test_a_browser_that_stays_in_front_is_served_meanwhile(start, monkeypatch):
         closed.set()
 
 
+@pytest.mark.slow
 def test_the_terminal_is_told_nothing_of_what_a_defect_says(tmp_path):
     """An unexpected error may quote a record."""
     server = Server(tmp_path, (sys.executable, "-c", DEFECT))
@@ -133,7 +134,7 @@ def test_a_port_in_use_is_told(tmp_path, monkeypatch, capsys):
 def test_a_folder_that_is_none_is_told(tmp_path, monkeypatch, capsys):
     code, text = run_main(monkeypatch, capsys, "open", str(tmp_path / "nowhere"))
     assert code == 2
-    assert "a folder on this machine" in text.err
+    assert "an existing folder on this machine" in text.err
 
 
 @pytest.mark.parametrize("name", ["two\nlines", os.fsdecode(b"\xff")])

@@ -52,9 +52,10 @@ class DataFile:
     sha256
         Checksum of the decompressed content, in hexadecimal.
     split
-        Name of the split, such as "train"; None for the default file.
+        Name of the split in this file, such as "train"; None for the file that is
+        read by default.
     url
-        Public URL with the same content, compressed or not; None if there is none.
+        Public URL of the file, compressed or not; None if there is no such URL.
     member
         Name of the file inside a zip archive.
     """
@@ -71,7 +72,7 @@ class DataFile:
 
 
 def cache_folder() -> Path:
-    """Return the folder in which downloads are stored, which may not exist yet."""
+    """Return the folder for downloaded files, which may not exist yet."""
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "confide"
 
@@ -109,8 +110,8 @@ def find(file: DataFile, source: str) -> Path:
     if file.url is None:
         looked = " and ".join(map(str, folders))
         raise DataNotFound(
-            f"{file.path} must be on this machine, because it has no pinned public "
-            f"address; looked in {looked}. {_advice(file, source)}"
+            f"{file.path} must be on this machine, because no address is known from which "
+            f"it can be downloaded; it is not in {looked}. {_advice(file, source)}"
         )
     return _download(file, file.url, source)
 
@@ -155,7 +156,7 @@ def _has_content(packed: bytes, name: str, member: str | None, sha256: str) -> b
 
 @lru_cache(maxsize=64)
 def _verify(path: Path, mtime_ns: int, size: int, sha256: str, member: str | None) -> None:
-    """Check the content of a file; the result is cached for its path, time and size."""
+    """Verify the checksum of a file, unless it was verified and has not changed since."""
     del mtime_ns, size
     if not _has_content(path.read_bytes(), path.name, member, sha256):
         raise InvalidData(
@@ -193,7 +194,7 @@ def _get(file: DataFile, url: str, source: str) -> bytes:
 
 
 def _web() -> urllib.request.OpenerDirector:
-    """Return an opener that supports http and https only, including redirections."""
+    """Return a URL opener that allows only http and https, also in redirections."""
     web = urllib.request.OpenerDirector()
     for handler in (
         urllib.request.ProxyHandler(),

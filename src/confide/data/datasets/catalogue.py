@@ -54,11 +54,11 @@ class Dataset:
 
     @property
     def splits(self) -> tuple[str | None, ...]:
-        """The possible values of ``split``; None means that it may be omitted."""
+        """The possible values of ``split``, including None if it may be omitted."""
         return tuple(file.split for file in self.files)
 
     def file(self, split: str | None = None) -> DataFile:
-        """Return the file of a split."""
+        """Return the file that contains a split, such as "train"."""
         for file in self.files:
             if file.split == split:
                 return file
@@ -79,7 +79,7 @@ def load(name: str | Dataset, split: str | None = None) -> pd.DataFrame:
     name : str or Dataset
         Key of `DATASETS`, or a user-defined `Dataset`.
     split : str, optional
-        "train" or "test" for adult, or "sample" for a small sample of acs from California.
+        "train" or "test" for adult; "sample" for a small Californian sample of acs.
         The other datasets have no splits.
 
     Returns
@@ -175,7 +175,7 @@ def _comma_separated(content: BytesIO) -> pd.DataFrame:
 
 
 def _adult(content: BytesIO) -> pd.DataFrame:
-    """Parse a file without a header; the test file begins with a ``|`` comment."""
+    """Parse a file without a header line; the test file begins with a ``|`` comment."""
     frame = pd.read_csv(
         content,
         names=_ADULT_COLUMNS,

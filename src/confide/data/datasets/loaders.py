@@ -27,10 +27,11 @@ _REFERENCE: Final = {"race": "white", "vkorc1": "G/G", "cyp2c9": "*1/*1"}
 def load_warfarin() -> pd.DataFrame:
     """Read the 4,017 complete records of the warfarin dosing study.
 
-    Missing values are treated record by record, by rules that were public before the data:
+    Missing values are treated record by record, by rules that were public before the data
+    were:
 
     - Enzyme inducers (carbamazepine, phenytoin, rifampicin) and amiodarone are regarded as
-      taken only if this is recorded in the table. This is the convention of the consortium.
+      taken only if the table says so. This is the convention of the consortium.
     - A missing VKORC1 genotype at -1639 is inferred from the first known genotype at the
       linked sites 2255, 1173 and 1542. The sites 2255 and 1542 are used only for patients
       who are neither black nor of unknown race, because the linkage is weaker for others.
@@ -39,8 +40,8 @@ def load_warfarin() -> pd.DataFrame:
       or if they contain rare CYP2C9 alleles other than *1, *2 and *3.
 
     Of 5,700 records, 4,017 remain after successive restrictions: 5,489 have dose and age;
-    of these, 4,386 have height and weight; 4,318 have a VKORC1 genotype (3,564 without
-    linked sites); 4,259 have one of the six CYP2C9 genotypes; and 4,017 have a race.
+    of these, 4,386 have height and weight; 4,318 have a VKORC1 genotype (3,564 if linked
+    sites are not used); 4,259 have one of the six CYP2C9 genotypes; and 4,017 have a race.
 
     Columns: age (in decades), height (cm), weight (kg), race, enzyme_inducer, amiodarone,
     vkorc1, cyp2c9 and dose (mg per week), as ``Schema.bundled("warfarin")`` declares them.
@@ -84,10 +85,11 @@ def complete_records(raw: pd.DataFrame) -> pd.DataFrame:
 
 
 def paper_features(frame: pd.DataFrame, schema: Schema) -> Array:
-    """Return 14 features whose rows are in the unit ball, without an intercept.
+    """Return a matrix of 14 features, without an intercept, with rows in the unit ball.
 
-    Numbers are scaled to [0, 1], yes is coded as 1, and every level except the most common
-    has an indicator. All features are then divided by the largest possible row length.
+    Numbers are scaled to [0, 1], Booleans are coded as 0 and 1, and every level except the
+    most common one has an indicator. All features are then divided by the largest possible
+    norm of a row.
     """
     parts: list[Any] = []
     for column in schema.columns:
@@ -125,15 +127,15 @@ _BIRTHPLACES: Final = {
 
 
 def load_acs() -> pd.DataFrame:
-    """Read the 90,636 working persons of the survey, with an indicator of income.
+    """Read the 90,636 working persons of the American Community Survey sample, 2018.
 
-    The selection is that of the usual benchmark: age above 16, an income above 100 dollars,
-    at least one hour of work per week, and a survey weight of at least 1. Codes of
+    The selection is that of the usual income benchmark: age above 16, an income above 100
+    dollars, at least one hour of work per week, and a survey weight of at least 1. Codes of
     occupations and birthplaces are combined into the groups of the survey's data
-    dictionary; all other columns are unchanged. There are three additional columns:
-    occupation, birthplace, and over_50000, which is whether the income exceeds 50,000
-    dollars. They are declared in ``Schema.bundled("acs_over_50000")``. The target of
-    ``Schema.bundled("acs_income")`` is the income itself.
+    dictionary; all other columns are unchanged. Three columns are added: occupation,
+    birthplace, and over_50000, which is "yes" if the income exceeds 50,000 dollars, and
+    "no" otherwise. The new columns are declared in ``Schema.bundled("acs_over_50000")``.
+    The target of ``Schema.bundled("acs_income")`` is the income itself.
 
     Returns
     -------
@@ -164,7 +166,7 @@ def persons_who_work(raw: pd.DataFrame) -> pd.DataFrame:
 
 
 def _group_names(codes: Any, first: dict[str, int]) -> Any:
-    """Return the group names of codes, given the first code of every group."""
+    """Return the name of the group of each code, given the first code of every group."""
     edges = [*first.values(), np.inf]
     return pd.cut(codes, edges, right=False, labels=list(first)).astype("object")
 
@@ -184,10 +186,10 @@ _GROUPS: Final = {
 
 
 def load_kddcup99() -> pd.DataFrame:
-    """Read 494,021 connections with two additional columns: outcome and group.
+    """Read the 494,021 network connections of KDD Cup 1999, with outcome and group added.
 
     The outcome is "normal" or "attack", and the group is "normal" or one of four types of
-    attack. They are the targets of ``Schema.bundled("kddcup99")`` and
+    attack. These two columns are the targets of ``Schema.bundled("kddcup99")`` and
     ``Schema.bundled("kddcup99_groups")``.
 
     Returns

@@ -1,9 +1,9 @@
-"""Joint codes for several categories of a design.
+"""Joint codes for groups of categorical columns of a design matrix.
 
-Several categories share one code per row, the index of a cell in their contingency table.
-Margins then need one table lookup per group of categories, and sums over rows aggregate
-weights by cell first. The groups of categories and the meaning of cells are public and are
-fixed before any row is read.
+A row stores one code per group of categorical columns: the index of its cell in the
+contingency table of these columns. A linear predictor then needs one table lookup per
+group, and a weighted sum over rows adds up the weights in each cell first. The groups and
+the numbering of cells are public and are fixed before any row is read.
 """
 
 import math
@@ -17,17 +17,17 @@ from scipy import sparse
 from confide._types import AnyArray
 
 MOST_CELLS = 2048
-"""Largest number of cells of a joint table, so that it fits the L1 cache."""
+"""Largest number of cells of a joint group, so that a table of them fits the L1 cache."""
 MOST_ENTRIES = 2**16
-"""Largest number of entries of a dense table; larger tables are sparse."""
+"""Largest number of entries of a dense table of indicators; larger ones are sparse."""
 
 Places: TypeAlias = AnyArray | slice
-"""Indices of columns of the design."""
+"""Indices of columns of the design matrix."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndicatorBlock:
-    """Position of the indicators of a category in the design, and their height."""
+    """First index, number and non-zero value of the indicators of a categorical column."""
 
     start: int
     count: int
@@ -36,11 +36,11 @@ class IndicatorBlock:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class CodedGroup:
-    """A group of categories: the cell of every row, and the indicators of every cell.
+    """A group of categorical columns: the cell of every record, and its indicators.
 
-    ``table`` has one row per cell, with the values of the indicators, which are the columns
-    ``places`` of the design. If the group is ``joint``, it has several categories, and an
-    indicator is set in several cells.
+    ``table`` has one row per cell of the contingency table. It contains the values of the
+    indicators, which are the columns ``places`` of the design matrix. A ``joint`` group
+    has several categorical columns, so an indicator is non-zero in several cells.
     """
 
     cells: AnyArray
@@ -53,25 +53,25 @@ class CodedGroup:
 
     @property
     def categories(self) -> int:
-        """Number of categories, of which each has at most one indicator per cell."""
+        """Number of categorical columns, a bound on the non-zero indicators of a record."""
         return int((self.table != 0).sum(axis=1).max()) if self.joint else 1
 
     def lookup(self, theta: AnyArray) -> AnyArray:
-        """Return Σ xⱼθⱼ over the indicators of every cell."""
+        """Return, for every cell, Σ xⱼθⱼ over its indicators xⱼ."""
         return self.table @ theta[self.places]
 
     def unpacked(self) -> "CodedGroup":
-        """Return the group with cells as intp indices, which are larger but faster."""
+        """Return the group with cell indices of type intp, which are larger but faster."""
         return CodedGroup(self.cells.astype(np.intp), self.table, self.places, self.joint)
 
     def truncated(self, unit: float) -> "CodedGroup":
-        """Return the group with indicators truncated to multiples of ``unit``."""
+        """Return the group with values of indicators truncated to multiples of ``unit``."""
         steps = self.table / unit
         whole = steps.trunc() if sparse.issparse(steps) else np.trunc(steps)
         return CodedGroup(self.cells, whole * unit, self.places, self.joint)
 
     def cell_sums(self, weights: AnyArray) -> AnyArray:
-        """Sum the weights of the rows in every cell."""
+        """Return, for every cell, the sum of the weights of its records."""
         if weights.dtype != np.longdouble:
             return np.bincount(self.cells, weights, self.table.shape[0])
         sums = np.zeros(self.table.shape[0], np.longdouble)
@@ -79,20 +79,20 @@ class CodedGroup:
         return sums
 
     def indicators(self, rows: slice, table: Any) -> AnyArray:
-        """Return the rows of ``table`` for the cells of the given rows."""
+        """Return, for each of the given records, the row of ``table`` for its cell."""
         if sparse.issparse(table):
             return np.asarray(table[self.cells[rows].astype(np.intp)].todense())
         return table.take(self.cells[rows], axis=0)
 
 
 def joint_cells(groups: Sequence[CodedGroup]) -> int:
-    """Return the largest number of cells that a sum over rows adds up at the end."""
+    """Return the largest number of cells of any joint group, or 0 if there is none."""
     return max((g.table.shape[0] for g in groups if g.joint), default=0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JointTable:
-    """The public part of a `CodedGroup`: the slice of its categories, and the table."""
+    """The public part of a `CodedGroup`: its categorical columns and their indicators."""
 
     members: slice
     sizes: tuple[int, ...]
@@ -100,7 +100,7 @@ class JointTable:
     places: Places
 
     def group(self, codes: Sequence[AnyArray]) -> CodedGroup:
-        """Return the group for rows with these codes of categories, −1 for none."""
+        """Return the group for records with the given level codes (−1 for no level)."""
         mine = codes[self.members]
         kind = np.min_scalar_type(math.prod(self.sizes) - 1)
         cells = mine[0].astype(kind)
@@ -113,7 +113,7 @@ class JointTable:
 
 
 def joined(columns: Sequence[IndicatorBlock], most: int) -> tuple[JointTable, ...]:
-    """Group consecutive categories, with a limit on the number of cells per group."""
+    """Group consecutive categorical columns, limiting the number of cells per group."""
     counts = [column.count for column in columns]
     return tuple(
         _joint(run, columns[run]) for run in _runs(counts, max(256, min(MOST_CELLS, most)))
@@ -121,7 +121,7 @@ def joined(columns: Sequence[IndicatorBlock], most: int) -> tuple[JointTable, ..
 
 
 def as_places(places: AnyArray) -> Places:
-    """Return consecutive indices as a slice, which is faster, and others unchanged."""
+    """Convert consecutive indices to a slice, which is faster; keep other indices."""
     if len(places) and (np.diff(places) == 1).all():
         return slice(int(places[0]), int(places[-1]) + 1)
     return places

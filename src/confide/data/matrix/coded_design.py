@@ -1,7 +1,7 @@
-"""Design matrices with numbers in column-major order and categories as codes.
+"""Design matrices that store numbers column by column and categories as codes.
 
-The cost per row does not grow with the number of levels. Some operations convert blocks to
-dense arrays if this is simpler or equally fast.
+The cost per row does not grow with the number of levels. Some operations convert blocks of
+rows to dense arrays instead, if this is simpler or equally fast.
 """
 
 from collections.abc import Sequence
@@ -25,9 +25,9 @@ from confide.data.matrix.sums import (
 )
 
 ROWS_AT_ONCE = 1024
-"""Number of rows of a dense matrix that fit the processor's cache."""
+"""Number of rows that are converted to a dense array at a time, to fit the cache."""
 CODED_BYTES = 2**22
-"""Size in bytes of a block that fits the last-level cache during a sum."""
+"""Size in bytes of a block of rows that fits the processor's last-level cache."""
 MOST_CODED_ROWS = 2**16
 WIDEST_DENSE = 1500
 """Largest number of columns for which a subsample is converted to a dense matrix."""
@@ -35,9 +35,10 @@ WIDEST_DENSE = 1500
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class CodedDesign:
-    """Rows with numbers in column-major order and with categories as codes of cells.
+    """Design matrix that stores numbers column by column and categories as codes.
 
-    ``reach`` is a public bound on the length of a row. All entries are finite.
+    ``numbers`` has one row per numeric column of the design. ``reach`` is a public bound
+    on the Euclidean norm of a row of the design. All entries are finite.
     """
 
     numbers: AnyArray
@@ -61,7 +62,7 @@ class CodedDesign:
 
     @property
     def rows_per_piece(self) -> int:
-        """Number of rows per inner sum, whose results are then added."""
+        """Number of rows per inner sum; a sum over a block adds up its inner sums."""
         if not self.groups:
             return FEW_ADDED
         cells = joint_cells(self.groups)
@@ -69,7 +70,7 @@ class CodedDesign:
 
     @property
     def sum_shape(self) -> SumShape:
-        """Structure of sums over a block and of margins, for rounding error bounds."""
+        """Numbers of additions per sum over a block and per linear predictor."""
         count, block, piece = self.shape[0], self.block_rows, self.rows_per_piece
         rows = min(count, block)
         added = min(block, MOST_ADDED) if len(self.numbers) else block
@@ -86,21 +87,21 @@ class CodedDesign:
         return CodedDesign(numbers, self.places, groups, shape, self.reach)
 
     def empty(self) -> "CodedDesign":
-        """Return an empty matrix of the same layout, without a reference to the data."""
+        """Return a matrix with the same columns and no rows, without references to data."""
         return self[np.empty(0, np.intp)]
 
     def slicer(self) -> Slicer["CodedDesign"]:
-        """Return a function that extracts rows in a given precision, with their factors."""
+        """Return a function that extracts rows in a given precision, with scale factors."""
         return lambda cut, dtype, factor: (_in_precision(self[cut], dtype), factor)
 
     def stride(self, step: int) -> RowStride:
-        """Return the selection of one row in ``step``."""
+        """Return a rule that selects one row in ``step`` for a subsample."""
         return RowStride.in_runs(step, self.shape[0])
 
     def subsample(
         self, stride: RowStride, factor: AnyArray | None
     ) -> tuple["CodedDesign | Dense", AnyArray | None]:
-        """Return a copy of a subsample in single precision, with its factors."""
+        """Return a copy of the selected rows in single precision, with scale factors."""
         groups = tuple(replace(group, cells=stride(group.cells)) for group in self.groups)
         chosen = [stride(column, np.float32) for column in self.numbers]
         rows = len(chosen[0] if chosen else groups[0].cells)
@@ -114,7 +115,7 @@ class CodedDesign:
 
     @staticmethod
     def stacked(designs: "Sequence[CodedDesign]") -> "CodedDesign":
-        """Concatenate the rows of several designs of the same layout."""
+        """Concatenate the rows of several designs with the same columns."""
         first = designs[0]
         groups = tuple(
             replace(group, cells=np.concatenate([d.groups[k].cells for d in designs]))
@@ -143,25 +144,25 @@ class CodedDesign:
         return replace(self, numbers=abs(self.numbers), groups=groups)
 
     def scaled(self, factor: AnyArray | None) -> Dense:
-        """Multiply every row by its factor; the result is dense."""
+        """Return a dense matrix with every row multiplied by its factor."""
         return Dense(self.toarray()).scaled(factor)
 
     def clipped(self, bound: float) -> Dense:
-        """Clip all entries to ± a bound; the result is dense."""
+        """Return a dense matrix with all entries clipped to [−bound, bound]."""
         return Dense(self.toarray()).clipped(bound)
 
     def truncated(self, unit: float) -> "CodedDesign":
-        """Truncate entries towards zero to multiples of a power of two, in doubles."""
+        """Return entries as doubles, truncated towards zero to multiples of ``unit``."""
         groups = tuple(group.truncated(unit) for group in self.groups)
         return replace(self, numbers=truncate(self.numbers, unit), groups=groups)
 
     def number_columns(self, factor: AnyArray | None) -> Dense:
-        """Return the numeric columns; scale factors are not supported."""
+        """Return the numeric columns; scale factors are not supported, so pass None."""
         assert factor is None, "codes cannot be scaled"  # noqa: S101
         return Dense(self.numbers.T)
 
     def toarray(self, dtype: Any = np.float64) -> AnyArray:
-        """Return the rows as a dense array, written in blocks if there are categories."""
+        """Return the design as a dense array, written in blocks if there are categories."""
         if not self.groups:
             return self.numbers.T.astype(dtype)
         matrix = np.empty(self.shape, dtype)
@@ -175,7 +176,7 @@ class CodedDesign:
         return matrix
 
     def plain(self, factor: AnyArray | None) -> Any:
-        """Return rows times factors in double precision, as input for scikit-learn."""
+        """Return the scaled rows as an array of doubles, for scikit-learn."""
         return Dense(self.toarray()).plain(factor)
 
     # -------------------------------------------------------------------------- products
@@ -186,14 +187,14 @@ class CodedDesign:
         return self._with_categories(theta[self.places] @ self.numbers, theta)
 
     def row_independent_product(self, theta: AnyArray) -> AnyArray:
-        """Return the product `@`, with each row rounded independently of other rows."""
+        """Return ⟨x, θ⟩ for every row x, rounded independently of other rows."""
         total = np.zeros(self.shape[0], theta.dtype)
         for number, factor in zip(self.numbers, theta[self.places], strict=True):
             total += factor * number
         return self._with_categories(total, theta)
 
     def weighted_sum(self, weights: AnyArray) -> AnyArray:
-        """Return Σ wᵢxᵢ, with one column per column of weights if they are a matrix."""
+        """Return Σ wᵢxᵢ over the rows xᵢ; a matrix of weights gives one sum per column."""
         if weights.ndim == 2:
             return np.column_stack([self.weighted_sum(column) for column in weights.T])
         total = np.empty(self.shape[1], weights.dtype)
@@ -211,7 +212,7 @@ class CodedDesign:
     def gram(
         self, weights: AnyArray, factor: AnyArray | None, height: float, *, double: bool
     ) -> Array:
-        """Return Σ wᵢxᵢxᵢᵀ for rows times their factors, with an intercept column."""
+        """Return Σ wᵢxᵢxᵢᵀ over the scaled rows xᵢ, including any intercept column."""
         if not self.groups and factor is None:
             return self._gram_of_numbers(weights, height, double=double)
         kind = np.float64 if double else np.float32
@@ -227,54 +228,54 @@ class CodedDesign:
         return np.asarray(sum(grams))
 
     def gram_diagonal(self, weights: AnyArray) -> AnyArray:
-        """Return Σ wᵢxᵢⱼ² for every column j."""
+        """Return Σ wᵢxᵢⱼ² over the rows i, for every column j."""
         return self._squared().weighted_sum(weights)
 
     # -------------------------------------------------------------------------- lengths
 
     def squared_lengths(self) -> Array:
-        """Return the squared length of every row, rounded independently of other rows."""
+        """Return the squared norm of every row, rounded independently of other rows."""
         with np.errstate(over="ignore", invalid="ignore"):
             return self._squared().row_independent_product(np.ones(self.shape[1]))
 
     def safe_lengths(self, places: AnyArray, factor: AnyArray | None) -> Array:
-        """Return lengths of the given rows without underflow or overflow of squares."""
+        """Return the norms of the given rows, without underflow or overflow of squares."""
         return self[places].scaled(factor).safe_lengths(slice(None), None)
 
     def lengths(self, factor: AnyArray | None = None, height: float = 0.0) -> Array:
-        """Return row lengths after scaling by factors, including an intercept column."""
+        """Return the Euclidean norms of the scaled rows, including any intercept column."""
         return row_lengths(self, factor, height)
 
     def largest_entry(self) -> float:
-        """Return the largest absolute value of an entry."""
+        """Return the largest absolute value among all entries."""
         return Dense(self.toarray()).largest_entry()
 
     def largest_norms(self, few: int) -> Array:
-        """Return the Euclidean norm of the ``few`` largest entries of every row."""
+        """Return, for every row, the norm of its ``few`` entries of largest magnitude."""
         return Dense(self.toarray()).largest_norms(few)
 
     def refuse_infinite(self) -> None:
-        """Reject entries that are not finite."""
+        """Raise an error if any entry is not finite."""
         refuse_infinite(self.numbers)
 
     def __repr__(self) -> str:
         return "<private rows>"
 
     def _squared(self) -> "CodedDesign":
-        """Return the same rows with every entry squared."""
+        """Return the design with every entry squared."""
         groups = tuple(
             replace(group, table=group.table * group.table) for group in self.groups
         )
         return replace(self, numbers=self.numbers**2, groups=groups)
 
     def _with_categories(self, total: AnyArray, theta: AnyArray) -> AnyArray:
-        """Add the contribution of the categories to a product."""
+        """Add the contribution of the categorical columns to linear predictors."""
         for group in self.groups:
             total += group.lookup(theta).take(group.cells)
         return total
 
     def _gram_of_numbers(self, weights: AnyArray, height: float, *, double: bool) -> Array:
-        """Return the Gram matrix of numeric columns, without transposing them."""
+        """Return the Gram matrix of a design without categories, without transposing it."""
         kind, most = (np.float64, FEW_ADDED) if double else (np.float32, MOST_ADDED)
         bare = len(self.numbers)
         size = bare + (1 if height else 0)
@@ -291,14 +292,14 @@ class CodedDesign:
 
 
 def _in_precision(design: CodedDesign, dtype: Any) -> CodedDesign:
-    """Return the rows with their numbers in a given precision."""
+    """Return the design with its numeric columns in a given precision."""
     if design.numbers.dtype == dtype:
         return design
     return replace(design, numbers=design.numbers.astype(dtype))
 
 
 def _sum_in_pieces(numbers: AnyArray, weights: AnyArray) -> AnyArray:
-    """Return Σ wᵢxᵢ as a sum of short inner sums, in one batched matrix product."""
+    """Return Σ wᵢxᵢ as a sum of short inner sums, computed as one batched product."""
     count = len(weights) // FEW_ADDED * FEW_ADDED
     rest = numbers[:, count:] @ weights[count:]
     if not count:

@@ -33,7 +33,7 @@ ENTRY_BYTES = 12
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Csr:
-    """Rows as a SciPy CSR array."""
+    """Feature matrix stored as a SciPy CSR array."""
 
     matrix: Any
 
@@ -57,13 +57,13 @@ class Csr:
 
     @property
     def block_rows(self) -> int:
-        """Number of rows per block, which depends on the number of entries per row."""
+        """Number of rows per block, from the average number of entries per row."""
         entries = self.matrix.nnz // max(1, self.matrix.shape[0])
         return rows_in_cache(ENTRY_BYTES * max(1, entries))
 
     @property
     def sum_shape(self) -> SumShape:
-        """Structure of sums over a block and of margins, for rounding error bounds."""
+        """Numbers of additions per sum over a block and per linear predictor."""
         (count, width), block = self.shape, self.block_rows
         rows, fullest = min(count, block), int(_row_sizes(self.matrix).max(initial=0))
         return SumShape(block, addition_depth(-(-rows // block)), rows, fullest, width)
@@ -74,11 +74,11 @@ class Csr:
         return Csr(self.matrix[chosen])
 
     def empty(self) -> "Csr":
-        """Return an empty matrix of the same layout, without a reference to the data."""
+        """Return a matrix with the same columns and no rows, without references to data."""
         return self[:0]
 
     def slicer(self) -> Slicer["Csr"]:
-        """Return a function that extracts rows in a given precision, with their factors.
+        """Return a function that extracts rows in a given precision, with scale factors.
 
         The column indices of entries are not copied.
         """
@@ -94,13 +94,13 @@ class Csr:
         return cut_out
 
     def stride(self, step: int) -> RowStride:
-        """Return the selection of one row in ``step``."""
+        """Return a rule that selects one row in ``step`` for a subsample."""
         return RowStride(step)
 
     def subsample(
         self, stride: RowStride, factor: AnyArray | None
     ) -> tuple["Csr", AnyArray | None]:
-        """Return a copy of a subsample in single precision, with its factors."""
+        """Return a copy of the selected rows in single precision, with scale factors."""
         if factor is None:
             return Csr(stride(self.matrix, np.float32)), None
         whole = Csr(stride(self.matrix, np.float64)).scaled(stride(factor, np.float64))
@@ -109,11 +109,12 @@ class Csr:
     # ------------------------------------------------------------ transformed matrices
 
     def without_duplicates(self) -> "Csr":
-        """Return the matrix, or a copy, with sorted entries and one entry per position.
+        """Return a matrix with sorted entries and at most one entry per position.
 
-        Entries at the same position are summed in the order of storage, whereas SciPy sorts
-        them first, in an order that depends on other rows. The format is checked again,
-        because the result that SciPy caches is wrong if the arrays were modified.
+        Entries at the same position are added in the order in which they are stored. SciPy
+        would sort them first, and the order of such entries would depend on other rows. A
+        matrix that already has this form is returned unchanged. Its form is checked again,
+        because the result that SciPy caches is wrong once the arrays have been modified.
         """
         afresh = _with_values(self.matrix, self.matrix.data).matrix
         if afresh.has_canonical_format:
@@ -140,7 +141,7 @@ class Csr:
         return Csr(abs(self.matrix))
 
     def scaled(self, factor: AnyArray | None) -> "Csr":
-        """Multiply every row by its factor."""
+        """Return the matrix with every row multiplied by its factor."""
         if factor is None:
             return self
         return _with_values(
@@ -148,19 +149,22 @@ class Csr:
         )
 
     def clipped(self, bound: float) -> "Csr":
-        """Clip all entries to ± a bound."""
+        """Return the matrix with all entries clipped to [−bound, bound]."""
         return _with_values(self.matrix, clip_values(self.matrix.data, bound))
 
     def truncated(self, unit: float) -> "Csr":
-        """Truncate entries towards zero to multiples of a power of two, in doubles."""
+        """Return entries as doubles, truncated towards zero to multiples of ``unit``."""
         return _with_values(self.matrix, truncate(self.matrix.data, unit))
 
     def number_columns(self, factor: AnyArray | None) -> "Csr":
-        """Return the numeric columns, here all columns, with rows multiplied by factors."""
+        """Return the numeric columns, here all columns, of the scaled rows."""
         return self.scaled(factor)
 
     def split(self, leading: Callable[[AnyArray], AnyArray]) -> tuple["Csr", "Csr | None"]:
-        """Return the leading parts of all entries, and the remainders, None if all zero."""
+        """Split every entry into ``leading(entry)`` and the remainder.
+
+        The matrix of remainders is None if all remainders are 0.
+        """
         values = self.matrix.data
         lead = leading(values)
         if np.array_equal(lead, values):
@@ -172,7 +176,7 @@ class Csr:
         return np.asarray(self.matrix.toarray(), dtype)
 
     def plain(self, factor: AnyArray | None) -> Any:
-        """Return rows times factors in double precision, as input for scikit-learn."""
+        """Return the scaled rows as a CSR matrix of doubles, for scikit-learn."""
         whole = _with_values(self.matrix, self.matrix.data.astype(np.float64, copy=False))
         return whole.scaled(factor).matrix
 
@@ -182,17 +186,17 @@ class Csr:
         return np.asarray(self.matrix @ theta)
 
     def row_independent_product(self, theta: AnyArray) -> AnyArray:
-        """Return the product `@`, with each row rounded independently of other rows."""
+        """Return ⟨x, θ⟩ for every row x, rounded independently of other rows."""
         return self @ theta
 
     def weighted_sum(self, weights: AnyArray) -> AnyArray:
-        """Return Σ wᵢxᵢ, with one column per column of weights if they are a matrix."""
+        """Return Σ wᵢxᵢ over the rows xᵢ; a matrix of weights gives one sum per column."""
         return np.asarray(self.matrix.T @ weights)
 
     def gram(
         self, weights: AnyArray, factor: AnyArray | None, height: float, *, double: bool
     ) -> Array:
-        """Return Σ wᵢxᵢxᵢᵀ for rows times their factors, with an intercept column."""
+        """Return Σ wᵢxᵢxᵢᵀ over the scaled rows xᵢ, including any intercept column."""
         kind = np.float64 if double else np.float32
         root = np.sqrt(weights).astype(kind, copy=False)
         # Unscaled features may be too large for single precision.
@@ -205,18 +209,18 @@ class Csr:
         return bordered(inner, cross, height**2 * float(weights.sum()))
 
     def gram_diagonal(self, weights: AnyArray) -> AnyArray:
-        """Return Σ wᵢxᵢⱼ² for every column j."""
+        """Return Σ wᵢxᵢⱼ² over the rows i, for every column j."""
         return self._squared().weighted_sum(weights)
 
     # -------------------------------------------------------------------------- lengths
 
     def squared_lengths(self) -> Array:
-        """Return the squared length of every row, rounded independently of other rows."""
+        """Return the squared norm of every row, rounded independently of other rows."""
         with np.errstate(over="ignore", invalid="ignore"):
             return self._squared() @ np.ones(self.matrix.shape[1])
 
     def safe_lengths(self, places: AnyArray, factor: AnyArray | None) -> Array:
-        """Return lengths of the given rows without underflow or overflow of squares."""
+        """Return the norms of the given rows, without underflow or overflow of squares."""
         rows = self[places].scaled(factor)
         top = abs(rows.matrix).max(axis=1).toarray().ravel()
         unit = np.repeat(np.where(top > 0, top, 1.0), _row_sizes(rows.matrix))
@@ -225,15 +229,15 @@ class Csr:
             return np.asarray(top * np.sqrt(shares.squared_lengths()))
 
     def lengths(self, factor: AnyArray | None = None, height: float = 0.0) -> Array:
-        """Return row lengths after scaling by factors, including an intercept column."""
+        """Return the Euclidean norms of the scaled rows, including any intercept column."""
         return row_lengths(self, factor, height)
 
     def largest_entry(self) -> float:
-        """Return the largest absolute value of an entry."""
+        """Return the largest absolute value among all entries."""
         return float(np.abs(self.matrix.data).max(initial=0.0))
 
     def largest_norms(self, few: int) -> Array:
-        """Return the Euclidean norm of the ``few`` largest entries of every row."""
+        """Return, for every row, the norm of its ``few`` entries of largest magnitude."""
         counts = _row_sizes(self.matrix)
         row = np.repeat(np.arange(len(counts)), counts)
         size = np.abs(self.matrix.data).astype(np.float64, copy=False)
@@ -244,7 +248,7 @@ class Csr:
         return np.sqrt(np.bincount(row, squares, len(counts)))
 
     def refuse_infinite(self) -> None:
-        """Reject entries that are not finite."""
+        """Raise an error if any entry is not finite."""
         refuse_infinite(self.matrix.data)
 
     def __repr__(self) -> str:
@@ -263,7 +267,7 @@ class Csr:
         return Csr(sparse.csr_array(parts, shape=shape))
 
     def _squared(self) -> "Csr":
-        """Return the matrix of squared entries; requires one entry per position."""
+        """Return the matrix of squared entries; there must be one entry per position."""
         return _with_values(self.matrix, self.matrix.data * self.matrix.data)
 
 
@@ -279,10 +283,10 @@ def _row_sizes(matrix: Any) -> AnyArray:
 
 
 def as_csr(features: Any) -> Any:
-    """Convert a sparse matrix to CSR format, keeping the order of its entries.
+    """Convert a sparse matrix to CSR format, with entries of a row in their given order.
 
-    The conversion by SciPy would sum entries at the same position, in an order that depends
-    on other rows.
+    The conversion by SciPy would add up entries at the same position, in an order that
+    depends on other rows.
     """
     if features.format in ("csr", "csc"):
         return _checked(features).tocsr()
@@ -295,7 +299,7 @@ def as_csr(features: Any) -> Any:
 
 
 def _checked(features: Any) -> Any:
-    """Reject entries whose indices are outside the shape of the matrix."""
+    """Return the matrix; raise an error if an index is outside its shape."""
     try:
         features.check_format(full_check=True)
     except ValueError:

@@ -21,17 +21,21 @@ from confide.data.matrix.sums import (
 
 Part = TypeVar("Part")
 Slicer: TypeAlias = Callable[[slice, Any, AnyArray | None], tuple[Part, AnyArray | None]]
-"""Function of a slice, a dtype and factors; returns rows and factors, which are valid until
-the next call."""
+"""Function of a slice of rows, a dtype, and the scale factors of these rows or None.
+
+It returns the rows in this dtype, and the factors that have yet to be applied. Both are
+valid until the next call.
+"""
 RUN = 8
 FEWEST_RUNS = 64
 
 
 @dataclass(frozen=True, slots=True)
 class RowStride:
-    """Selection of one row in ``step``, as equally spaced single rows or runs of rows.
+    """Rule that selects one row in ``step``, equally spaced over a table.
 
-    Runs of consecutive rows are cheaper to copy if rows are contiguous in memory.
+    The rule selects single rows, or runs of consecutive rows, which are cheaper to copy if
+    rows are contiguous in memory.
     """
 
     step: int
@@ -39,7 +43,7 @@ class RowStride:
 
     @classmethod
     def in_runs(cls, step: int, count: int) -> "RowStride":
-        """Select runs from ``count`` rows, or single rows if there would be few runs."""
+        """Return a rule that selects runs, or single rows if there would be few runs."""
         runs = count // (RUN * step)
         return cls(step, runs if runs >= FEWEST_RUNS else 0)
 
@@ -55,7 +59,7 @@ class RowStride:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Dense:
-    """Rows as a two-dimensional array."""
+    """Feature matrix stored as a two-dimensional array."""
 
     array: AnyArray
 
@@ -78,12 +82,12 @@ class Dense:
 
     @property
     def block_rows(self) -> int:
-        """Number of rows per block."""
+        """Number of rows per block in sums over rows."""
         return rows_per_sum(self.array.shape[1])
 
     @property
     def sum_shape(self) -> SumShape:
-        """Structure of sums over a block and of margins, for rounding error bounds."""
+        """Numbers of additions per sum over a block and per linear predictor."""
         (count, width), block = self.shape, self.block_rows
         rows = min(count, block)
         return SumShape(block, addition_depth(-(-rows // block)), rows, width, width)
@@ -94,13 +98,13 @@ class Dense:
         return Dense(self.array[chosen])
 
     def empty(self) -> "Dense":
-        """Return an empty matrix of the same layout, without a reference to the data."""
+        """Return a matrix with the same columns and no rows, without references to data."""
         return Dense(np.empty((0, self.array.shape[1]), self.array.dtype))
 
     def slicer(self) -> Slicer["Dense"]:
-        """Return a function that extracts rows in a given precision, with their factors.
+        """Return a function that extracts rows in a given precision, with scale factors.
 
-        Rows of another type are converted in a buffer that is reused by the next call.
+        Rows of another dtype are converted into a buffer, which the next call overwrites.
         """
         room: list[AnyArray] = []
 
@@ -124,13 +128,13 @@ class Dense:
         return cut_out
 
     def stride(self, step: int) -> RowStride:
-        """Return the selection of one row in ``step``."""
+        """Return a rule that selects one row in ``step`` for a subsample."""
         return RowStride.in_runs(step, self.array.shape[0])
 
     def subsample(
         self, stride: RowStride, factor: AnyArray | None
     ) -> tuple["Dense", AnyArray | None]:
-        """Return a copy of a subsample in single precision, with its factors."""
+        """Return a copy of the selected rows in single precision, with scale factors."""
         if factor is None:
             return Dense(stride(self.array, np.float32)), None
         whole = Dense(stride(self.array, np.float64)).scaled(stride(factor, np.float64))
@@ -152,23 +156,23 @@ class Dense:
         return Dense(abs(self.array))
 
     def scaled(self, factor: AnyArray | None) -> "Dense":
-        """Multiply every row by its factor."""
+        """Return the matrix with every row multiplied by its factor."""
         return self if factor is None else Dense(self.array * factor[:, None])
 
     def clipped(self, bound: float) -> "Dense":
-        """Clip all entries to ± a bound."""
+        """Return the matrix with all entries clipped to [−bound, bound]."""
         return Dense(clip_values(self.array, bound))
 
     def truncated(self, unit: float) -> "Dense":
-        """Truncate entries towards zero to multiples of a power of two, in doubles."""
+        """Return entries as doubles, truncated towards zero to multiples of ``unit``."""
         return Dense(truncate(self.array, unit))
 
     def number_columns(self, factor: AnyArray | None) -> "Dense":
-        """Return the numeric columns, here all columns, with rows multiplied by factors."""
+        """Return the numeric columns, here all columns, of the scaled rows."""
         return self.scaled(factor)
 
     def split(self, leading: Callable[[AnyArray], AnyArray]) -> tuple["Dense", "Dense"]:
-        """Return the leading parts of all entries, and the remainders."""
+        """Split every entry into ``leading(entry)`` and the remainder."""
         lead = leading(self.array)
         return Dense(lead), Dense(self.array - lead)
 
@@ -177,10 +181,10 @@ class Dense:
         return np.asarray(self.array, dtype)
 
     def plain(self, factor: AnyArray | None) -> Any:
-        """Return rows times factors in double precision, as input for scikit-learn.
+        """Return the scaled rows as an array of doubles, for scikit-learn.
 
-        The array is contiguous, so that the order of addition does not depend on the memory
-        layout of the table.
+        The array is in row-major order, so that the order of additions does not
+        depend on how the table was stored.
         """
         return Dense(np.ascontiguousarray(self.array, np.float64)).scaled(factor).array
 
@@ -190,17 +194,17 @@ class Dense:
         return self.array @ theta
 
     def row_independent_product(self, theta: AnyArray) -> AnyArray:
-        """Return the product `@`, with each row rounded independently of other rows."""
+        """Return ⟨x, θ⟩ for every row x, rounded independently of other rows."""
         return sum_row_by_row("ij,j->i", np.ascontiguousarray(self.array), theta)
 
     def weighted_sum(self, weights: AnyArray) -> AnyArray:
-        """Return Σ wᵢxᵢ, with one column per column of weights if they are a matrix."""
+        """Return Σ wᵢxᵢ over the rows xᵢ; a matrix of weights gives one sum per column."""
         return weights @ self.array if weights.ndim == 1 else self.array.T @ weights
 
     def gram(
         self, weights: AnyArray, factor: AnyArray | None, height: float, *, double: bool
     ) -> Array:
-        """Return Σ wᵢxᵢxᵢᵀ for rows times their factors, with an intercept column."""
+        """Return Σ wᵢxᵢxᵢᵀ over the scaled rows xᵢ, including any intercept column."""
         kind: Any = np.float64 if double else np.float32
         root = np.sqrt(weights).astype(kind, copy=False)
         # Unscaled features may be too large for single precision.
@@ -212,19 +216,19 @@ class Dense:
         return bordered(inner, height * (root @ rows), height**2 * float(weights.sum()))
 
     def gram_diagonal(self, weights: AnyArray) -> AnyArray:
-        """Return Σ wᵢxᵢⱼ² for every column j."""
+        """Return Σ wᵢxᵢⱼ² over the rows i, for every column j."""
         return np.einsum("i,ij,ij->j", weights, self.array, self.array)
 
     # -------------------------------------------------------------------------- lengths
 
     def squared_lengths(self) -> Array:
-        """Return the squared length of every row, rounded independently of other rows."""
+        """Return the squared norm of every row, rounded independently of other rows."""
         with np.errstate(over="ignore", invalid="ignore"):
             rows = np.ascontiguousarray(self.array)
             return sum_row_by_row("ij,ij->i", rows, rows)
 
     def safe_lengths(self, places: slice | AnyArray, factor: AnyArray | None) -> Array:
-        """Return lengths of the given rows without underflow or overflow of squares."""
+        """Return the norms of the given rows, without underflow or overflow of squares."""
         rows = self[places].scaled(factor).array
         top = np.abs(rows).max(axis=1)
         unit = np.where(top > 0, top, 1.0)
@@ -233,21 +237,21 @@ class Dense:
             return np.asarray(top * np.sqrt(shares.squared_lengths()))
 
     def lengths(self, factor: AnyArray | None = None, height: float = 0.0) -> Array:
-        """Return row lengths after scaling by factors, including an intercept column."""
+        """Return the Euclidean norms of the scaled rows, including any intercept column."""
         return row_lengths(self, factor, height)
 
     def largest_entry(self) -> float:
-        """Return the largest absolute value of an entry."""
+        """Return the largest absolute value among all entries."""
         return float(np.abs(self.array).max(initial=0.0))
 
     def largest_norms(self, few: int) -> Array:
-        """Return the Euclidean norm of the ``few`` largest entries of every row."""
+        """Return, for every row, the norm of its ``few`` entries of largest magnitude."""
         rows = range(0, max(1, self.array.shape[0]), ROWS_AT_ONCE)
         parts = [_norms(self.array[low : low + ROWS_AT_ONCE], few) for low in rows]
         return np.concatenate(parts)
 
     def refuse_infinite(self) -> None:
-        """Reject entries that are not finite."""
+        """Raise an error if any entry is not finite."""
         refuse_infinite(self.array)
 
     def __repr__(self) -> str:
@@ -264,7 +268,7 @@ def bordered(inner: AnyArray, cross: AnyArray, corner: float) -> Array:
 
 
 def clip_values(values: AnyArray, bound: float) -> AnyArray:
-    """Clip values to ± a bound, rounded towards zero in the type of the values."""
+    """Clip values to ± the bound, which is first rounded towards zero in their dtype."""
     kind = values.dtype.type
     limit = kind(bound)
     limit = limit if float(limit) <= bound else np.nextafter(limit, kind(0))
@@ -272,7 +276,7 @@ def clip_values(values: AnyArray, bound: float) -> AnyArray:
 
 
 def truncate(values: AnyArray, unit: float) -> Array:
-    """Truncate values towards zero to multiples of a power of two."""
+    """Truncate values towards zero to multiples of ``unit``, a power of two."""
     cut = values / np.float64(unit)
     np.trunc(cut, out=cut)
     cut *= unit
@@ -284,5 +288,5 @@ def _norms(values: AnyArray, few: int) -> Array:
         squares = np.square(values, dtype=np.float64)
     if few < squares.shape[1]:
         squares = np.partition(squares, squares.shape[1] - few, axis=1)[:, -few:]
-    # Sum by columns, because the rounding of np.sum depends on the number of rows.
+    # Add up column by column, because the rounding of np.sum depends on the number of rows.
     return np.asarray(np.sqrt(sum(squares.T, np.zeros(len(squares)))))

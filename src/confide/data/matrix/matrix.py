@@ -1,4 +1,4 @@
-"""Protocol of feature matrices, which hides how they are stored.
+"""Protocol for feature matrices, independent of their storage format.
 
 `as_matrix` wraps an array as `Dense` and a sparse matrix as `Csr`. A schema encodes tables
 as a `CodedDesign`.
@@ -19,10 +19,12 @@ from confide.data.matrix.sums import SumShape
 
 
 class Matrix(Protocol):
-    """Private rows of features, independent of their storage.
+    """Protocol for a confidential feature matrix in any storage format.
 
-    Scale factors of rows are stored separately. ``@`` is the product with a vector of
-    coefficients, or with a matrix of such vectors as columns. ``[]`` selects rows.
+    The factors by which long rows are scaled down to a bound are stored elsewhere and
+    passed as arguments; scaled rows are rows multiplied by these factors. ``@`` multiplies
+    the matrix by a vector of coefficients, or by a matrix whose columns are such vectors.
+    ``[]`` selects rows.
     """
 
     @property
@@ -37,17 +39,17 @@ class Matrix(Protocol):
 
     @property
     def is_sparse(self) -> bool:
-        """Whether zeros are not stored, so that rows differ in their number of entries."""
+        """Whether only non-zero entries are stored, so that their number varies by row."""
         ...
 
     @property
     def scalable(self) -> bool:
-        """Whether the rows of `number_columns` can be multiplied by factors."""
+        """Whether `number_columns` accepts scale factors."""
         ...
 
     @property
     def reach(self) -> float:
-        """A public bound on the length of a row; infinite if there is none."""
+        """Public bound on the Euclidean norm of every row; infinite if there is none."""
         ...
 
     @property
@@ -57,17 +59,17 @@ class Matrix(Protocol):
 
     @property
     def groups(self) -> tuple[CodedGroup, ...]:
-        """The categories that are stored as codes."""
+        """The groups of categorical columns that are stored as codes."""
         ...
 
     @property
     def block_rows(self) -> int:
-        """Number of rows per block."""
+        """Number of rows per block in sums over rows."""
         ...
 
     @property
     def sum_shape(self) -> SumShape:
-        """Structure of sums over a block and of margins, for rounding error bounds."""
+        """Numbers of additions per sum over a block and per linear predictor."""
         ...
 
     def __getitem__(self, chosen: slice | AnyArray) -> "Matrix":
@@ -75,30 +77,31 @@ class Matrix(Protocol):
         ...
 
     def empty(self) -> "Matrix":
-        """Return an empty matrix of the same layout, without a reference to the data."""
+        """Return a matrix with the same columns and no rows, without references to data."""
         ...
 
     def slicer(self) -> Slicer["Matrix"]:
-        """Return a function that extracts rows in a given precision, with their factors.
+        """Return a function that extracts rows in a given precision, with scale factors.
 
-        A scaled row is the product of its features and its factor, rounded to doubles. For
-        other types, this product may be computed before the conversion, because unscaled
-        features might overflow in single precision. Memory is reused by the next call.
+        A scaled row is the product of its features and its factor, rounded to doubles. If
+        single precision is requested, the function may return scaled rows, without
+        factors, because unscaled features might overflow. Each call may overwrite the
+        result of the previous call.
         """
         ...
 
     def stride(self, step: int) -> RowStride:
-        """Return the selection of one row in ``step``."""
+        """Return a rule that selects one row in ``step`` for a subsample."""
         ...
 
     def subsample(
         self, stride: RowStride, factor: AnyArray | None
     ) -> tuple["Matrix", AnyArray | None]:
-        """Return a copy of a subsample in single precision, with its factors."""
+        """Return a copy of the selected rows in single precision, with scale factors."""
         ...
 
     def without_duplicates(self) -> "Matrix":
-        """Return the same matrix with one entry per position."""
+        """Return the matrix with all entries at the same position added up."""
         ...
 
     def columns(self, support: Sequence[int]) -> Dense:
@@ -110,19 +113,22 @@ class Matrix(Protocol):
         ...
 
     def scaled(self, factor: AnyArray | None) -> Dense | Csr:
-        """Multiply every row by its factor."""
+        """Return the matrix with every row multiplied by its factor."""
         ...
 
     def clipped(self, bound: float) -> Dense | Csr:
-        """Clip all entries to ± a bound."""
+        """Return the matrix with all entries clipped to [−bound, bound]."""
         ...
 
     def truncated(self, unit: float) -> "Matrix":
-        """Truncate entries towards zero to multiples of a power of two, in doubles."""
+        """Return entries as doubles, truncated towards zero to multiples of ``unit``.
+
+        ``unit`` is a power of two.
+        """
         ...
 
     def number_columns(self, factor: AnyArray | None) -> Dense | Csr:
-        """Return the numeric columns, with rows multiplied by factors."""
+        """Return the numeric columns of the scaled rows."""
         ...
 
     def toarray(self, dtype: Any = np.float64) -> AnyArray:
@@ -130,61 +136,62 @@ class Matrix(Protocol):
         ...
 
     def plain(self, factor: AnyArray | None) -> Any:
-        """Return rows times factors in double precision, as input for scikit-learn."""
+        """Return the scaled rows as an array or CSR matrix of doubles, for scikit-learn."""
         ...
 
     def __matmul__(self, theta: AnyArray) -> AnyArray:
-        """Return ⟨x, θ⟩ for every row; rounding may depend on the position of a row."""
+        """Return ⟨x, θ⟩ for every row x; rounding may depend on the position of the row."""
         ...
 
     def row_independent_product(self, theta: AnyArray) -> AnyArray:
-        """Return the product `@`, with each row rounded independently of other rows."""
+        """Return ⟨x, θ⟩ for every row x, rounded independently of other rows."""
         ...
 
     def weighted_sum(self, weights: AnyArray) -> AnyArray:
-        """Return Σ wᵢxᵢ, with one column per column of weights if they are a matrix."""
+        """Return Σ wᵢxᵢ over the rows xᵢ; a matrix of weights gives one sum per column."""
         ...
 
     def gram(
         self, weights: AnyArray, factor: AnyArray | None, height: float, *, double: bool
     ) -> Array:
-        """Return Σ wᵢxᵢxᵢᵀ for rows times their factors, with an intercept column.
+        """Return Σ wᵢxᵢxᵢᵀ over the scaled rows xᵢ, including any intercept column.
 
-        Weights are non-negative. Products are in single precision unless ``double`` is set.
+        ``height`` is the value of the intercept column, or 0 if there is none. Weights are
+        non-negative. Products are computed in single precision unless ``double`` is set.
         """
         ...
 
     def gram_diagonal(self, weights: AnyArray) -> AnyArray:
-        """Return Σ wᵢxᵢⱼ² for every column j."""
+        """Return Σ wᵢxᵢⱼ² over the rows i, for every column j."""
         ...
 
     def squared_lengths(self) -> Array:
-        """Return the squared length of every row, rounded independently of other rows."""
+        """Return the squared norm of every row, rounded independently of other rows."""
         ...
 
     def safe_lengths(self, places: AnyArray, factor: AnyArray | None) -> Array:
-        """Return lengths of the given rows without underflow or overflow of squares."""
+        """Return the norms of the given rows, without underflow or overflow of squares."""
         ...
 
     def lengths(self, factor: AnyArray | None = None, height: float = 0.0) -> Array:
-        """Return row lengths after scaling by factors, including an intercept column."""
+        """Return the Euclidean norms of the scaled rows, including any intercept column."""
         ...
 
     def largest_entry(self) -> float:
-        """Return the largest absolute value of an entry."""
+        """Return the largest absolute value among all entries."""
         ...
 
     def largest_norms(self, few: int) -> Array:
-        """Return the Euclidean norm of the ``few`` largest entries of every row."""
+        """Return, for every row, the norm of its ``few`` entries of largest magnitude."""
         ...
 
     def refuse_infinite(self) -> None:
-        """Reject entries that are not finite."""
+        """Raise an error if any entry is not finite."""
         ...
 
 
 def as_matrix(features: Any) -> Matrix:
-    """Wrap an array or a sparse matrix; return a `Matrix` unchanged."""
+    """Wrap an array or a sparse matrix as a `Matrix`; return a `Matrix` unchanged."""
     if isinstance(features, Dense | Csr | CodedDesign):
         return features
     if sparse.issparse(features):
@@ -194,7 +201,7 @@ def as_matrix(features: Any) -> Matrix:
 
 
 def stack(parts: Sequence[Matrix]) -> Matrix:
-    """Concatenate the rows of several matrices of the same layout."""
+    """Concatenate the rows of several feature matrices with the same columns."""
     coded = [part for part in parts if isinstance(part, CodedDesign)]
     if coded:
         return CodedDesign.stacked(coded)

@@ -1,6 +1,6 @@
-"""Summation over rows and along rows, with control of rounding errors.
+"""Sums over the rows of a matrix and within rows, with bounds on rounding errors.
 
-The length of a row is rounded independently of other rows.
+The rounding of the norm of a row does not depend on other rows.
 """
 
 import math
@@ -15,41 +15,42 @@ from confide._types import AnyArray, Array
 from confide.errors import InvalidData
 
 Partial: TypeAlias = tuple[Any, ...]
-"""Result of a function of a block: a tuple of arrays or numbers that can be added."""
+"""Contribution of a block of rows to a sum: a tuple of arrays or numbers."""
 
 CACHE_BYTES = 5 * 2**18
-"""Size in bytes of a block that fits the processor's cache during a sum."""
+"""Size in bytes of a block of rows that fits the processor's cache."""
 FEWEST_IN_A_BLOCK = 64
 FEW_ADDED = 1024
-"""Number of rows per inner sum of numeric columns, for small rounding errors."""
+"""Number of rows per inner sum of numeric columns; short sums have small errors."""
 MOST_ADDED = 8192
-"""Largest number of rows that are added up consecutively."""
+"""Largest number of rows that are added up one after another."""
 MAX_ROWS = 10**9
-"""Public bound on the number of rows of any table, which all guarantees assume. Bounds on
-the rounding errors of sums hold for tables of up to this size."""
+"""Public upper bound on the number of rows of a table. All guarantees, and all bounds on
+rounding errors of sums, assume it."""
 ROWS_OF_A_PIECE = 2048
-"""Largest number of rows that are added up consecutively in sums that are released."""
+"""Largest number of rows added up one after another in sums that are released."""
 MOST_TERMS = 8704
-"""Bound on the number of consecutive additions in a sum over `MAX_ROWS` rows, for every
-type of matrix."""
+"""Bound on the number of additions that each term undergoes in a sum over `MAX_ROWS` rows,
+for every type of matrix."""
 
 SUM_ERROR = 1e-3
-"""Bound on the rounding error of a sum over rows of terms of size at most 1.
+"""Bound on the rounding error of a sum of up to `MAX_ROWS` terms in [−1, 1].
 
-A term is subject to fewer than 8,450 additions, whose rounding errors are bounded by
-10⁹·8450·2⁻⁵³. The remainder of the bound is for rounding errors of the terms
+Each term undergoes fewer than 8,450 additions, so their rounding errors sum to at most
+10⁹·8450·2⁻⁵³. The rest of the bound covers the rounding errors of the terms themselves
 (docs/proofs/sparse-selection.md, score-rounding-exact).
 """
 
 
 @dataclass(frozen=True, slots=True)
 class SumShape:
-    """Numbers of consecutive additions in sums over rows and in margins.
+    """Numbers of additions in sums over rows and in linear predictors.
 
-    A sum over all rows first adds up ``rows_added`` rows at a time, and then adds these
-    sums with up to ``depth`` consecutive additions. ``terms`` bounds the total number of
-    consecutive additions. A margin is a sum of at most ``entries`` numbers, which is
-    private for sparse rows, and bounded by the public ``max_entries``.
+    Bounds on rounding errors are computed from these numbers. A sum over rows first adds up
+    at most ``rows_added`` rows one after another; each of these partial sums then undergoes
+    at most ``depth`` further additions. ``terms`` bounds the number of all additions that a
+    single row undergoes. A linear predictor is a sum of at most ``entries`` products. For
+    sparse rows this number is private, and ``max_entries`` is a public bound on it.
     """
 
     rows_added: int
@@ -59,11 +60,11 @@ class SumShape:
     max_entries: int
 
     def deeper(self, additions: int) -> "SumShape":
-        """Return the structure with further consecutive additions at the end."""
+        """Return the numbers for a sum whose result undergoes further additions."""
         return replace(self, depth=self.depth + additions, terms=self.terms + additions)
 
     def __or__(self, other: "SumShape") -> "SumShape":
-        """Return a structure whose bounds hold for both."""
+        """Return bounds that hold for both sums: the maximum of every field."""
         return SumShape(
             max(self.rows_added, other.rows_added),
             max(self.depth, other.depth),
@@ -80,14 +81,14 @@ def rows_in_cache(row_bytes: int) -> int:
 
 
 def rows_per_sum(width: int) -> int:
-    """Return the number of rows per dense block, given the number of columns."""
+    """Return the number of rows per block of a dense matrix with ``width`` columns."""
     return rows_in_cache(8 * max(1, width))
 
 
 def pairwise_sum(partials: Iterable[Partial]) -> Partial:
-    """Add partial results by pairwise summation, in their order.
+    """Add up partial results pairwise, in the given order.
 
-    `addition_depth` is the number of additions to which each result is subject.
+    Each partial result undergoes at most `addition_depth` additions.
     """
     sums: list[tuple[int, Partial]] = []
     for found in partials:
@@ -103,7 +104,7 @@ def pairwise_sum(partials: Iterable[Partial]) -> Partial:
 
 
 def addition_depth(count: int) -> int:
-    """Return the number of consecutive additions in a pairwise sum of ``count`` terms."""
+    """Return a bound on the additions per term in a pairwise sum of ``count`` terms."""
     return count.bit_length()
 
 
@@ -112,7 +113,7 @@ def _plus(one: Partial, other: Partial) -> Partial:
 
 
 SMALL_SQUARE, LARGE_SQUARE = 1e-280, 1e280
-"""Squared lengths between these bounds are accurate, with negligible subnormal terms."""
+"""Squared norms between these bounds are accurate: subnormal terms are negligible."""
 ROWS_AT_ONCE = 1024
 COLUMNS_AT_ONCE = 4096
 
@@ -124,17 +125,17 @@ class _Measured(Protocol):
 
 
 def row_lengths(matrix: _Measured, factor: AnyArray | None, height: float) -> Array:
-    """Return row lengths after scaling by factors, including an intercept column.
+    """Return the Euclidean norms of the scaled rows, including any intercept column.
 
-    The lengths of rows whose squares underflow or overflow are computed by another method.
-    The method is chosen for each row separately, so that no record affects the rounding of
-    others.
+    If the squared norm of a row underflows or overflows, its norm is computed by another
+    method. The method is chosen for each row separately, so that no record affects the
+    rounding of others.
     """
     squares = matrix.squared_lengths()
     extreme = ~((squares >= SMALL_SQUARE) & (squares <= LARGE_SQUARE))
     if factor is not None:
         with np.errstate(invalid="ignore"):
-            # Multiplying twice avoids underflow of the squared factor.
+            # Multiplying twice avoids underflow of the square of a factor.
             squares *= factor
             squares *= factor
         extreme |= ~(squares >= SMALL_SQUARE)
@@ -148,23 +149,23 @@ def row_lengths(matrix: _Measured, factor: AnyArray | None, height: float) -> Ar
 
 
 def root_above(length: float, square: Fraction) -> float:
-    """Return the smallest double from ``length`` on whose square is at least ``square``."""
+    """Return the smallest double ≥ ``length`` whose exact square is at least ``square``."""
     while Fraction(length) ** 2 < square:
         length = math.nextafter(length, math.inf)
     return length
 
 
 def length_beside(length: float, height: float) -> float:
-    """Return the length of a row with a further constant entry, rounded up."""
+    """Return the norm, rounded up, of a row of norm ``length`` and an entry ``height``."""
     square = Fraction(length) ** 2 + Fraction(height) ** 2
     return root_above(math.hypot(length, height), square)
 
 
 def sum_row_by_row(terms: str, rows: AnyArray, others: AnyArray) -> AnyArray:
-    """Sum products along rows, with each row rounded independently of other rows.
+    """Sum products within each row, rounded independently of other rows.
 
-    Sums over many columns are divided here, because NumPy divides them at the end of its
-    buffer, at positions that depend on the number of rows.
+    Sums over many columns are split at fixed columns here. NumPy would split them where its
+    buffer ends, at columns that depend on the number of rows.
     """
     if rows.shape[1] <= COLUMNS_AT_ONCE:
         return np.einsum(terms, rows, others)
@@ -176,7 +177,7 @@ def sum_row_by_row(terms: str, rows: AnyArray, others: AnyArray) -> AnyArray:
 
 
 def refuse_infinite(values: AnyArray) -> None:
-    """Reject values that are not all finite, without showing any value."""
+    """Raise an error if any value is not finite; the message shows no value."""
     if np.isnan(values).any():
         raise InvalidData(
             "X must hold finite numbers; it contains NaN. Impute or drop missing values "
@@ -190,16 +191,17 @@ def refuse_infinite(values: AnyArray) -> None:
 
 
 ROUNDING_MARGIN = 1e-14
-"""Relative margin below the bound of rows, in addition to one unit in the last place per
-column, so that rounded lengths never exceed the bound."""
+"""Relative margin by which scaled rows stay below their bound, in addition to one machine
+epsilon per column. It covers the rounding of norms and products."""
 
 
 def shortening(lengths: Array, bound: float, terms: int, long: AnyArray) -> Array:
-    """Return the factor that scales each row down to a bound; 1 for shorter rows.
+    """Return, for each row, the factor that scales it down to the bound; 1 if not needed.
 
-    ``lengths`` are rounded roots of sums of ``terms`` squares. Rows in the mask ``long``
-    exceed the bound in any case. Scaled rows remain below the bound by a margin that is
-    larger than the rounding errors of lengths and products.
+    ``lengths`` are the computed norms: rounded square roots of sums of ``terms`` squares.
+    Rows in the mask ``long`` are known to exceed the bound, whatever their computed norm.
+    The norm of a scaled row stays below the bound by more than the rounding errors of norms
+    and products.
     """
     below = bound * (1 - ROUNDING_MARGIN - float(np.finfo(np.float64).eps) * terms)
     factor = np.ones(len(lengths))

@@ -1,1 +1,1 @@
-"""Tables in parts, on disk or on the workers of a cluster."""
+"""Tables that are processed in parts, from disk or on the workers of a cluster."""

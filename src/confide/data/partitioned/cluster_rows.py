@@ -1,9 +1,9 @@
 """Rows held in memory by the workers of a Dask cluster during a fit.
 
-Functions of blocks are sent to the workers, and their results are summed along a tree. Rows
-stay on the workers, except for a sample and for rows that a mechanism selects. If a worker
-is lost, Dask reads its parts again on other workers. Tasks return errors instead of raising
-them, for the reasons in `confide.parallel.dask_cluster`.
+Functions of a block of rows are sent to the workers, and the results are added up in a tree
+of tasks. Rows stay on the workers, except for a sample and for rows that a mechanism
+selects. If a worker is lost, Dask reads its parts again on other workers. Tasks return
+errors instead of raising them, for the reasons given in `confide.parallel.dask_cluster`.
 """
 
 from asyncio import CancelledError
@@ -27,24 +27,27 @@ from confide.errors import ConfideError
 from confide.parallel.dask_cluster import non_raising, unwrap
 
 RESULT_TIMEOUT_S = 0.5
-"""Seconds before the first check for lost workers; doubled after every check."""
+"""Seconds until the first check for lost workers; the wait doubles after every check."""
 GATHERED = 60
-"""Multiple of the current timeout that is allowed for the transfer of results."""
+"""Time allowed for the transfer of results, as a multiple of the time between checks."""
 MOST_LOSSES = 10
-"""Largest number of checks that find lost workers during one sum. The sum itself may be the
-cause, for example if it needs too much memory."""
+"""How many checks during one sum may find lost workers before an error is raised. The sum
+itself may be the cause of the losses, for example if it needs too much memory."""
 
 
 @dataclass(slots=True, repr=False, eq=False)
 class PinnedParts:
-    """Futures of the parts of a table, with the worker that holds each part, if known."""
+    """Dask futures for the parts of a table, with the worker of each part, if known."""
 
     client: Any
     held: tuple[Any, ...]
     workers: tuple[str | None, ...] = ()
 
     def map(self, name: str, work: Callable[..., Any], *given: Sequence[Any]) -> list[Any]:
-        """Submit a function of every part to its worker, with other arguments per part."""
+        """Submit ``work`` for every part to the worker that holds it; return the futures.
+
+        Every sequence in ``given`` provides one further argument per part.
+        """
         if None in self.workers or not self.workers:
             self.find()
         token = uuid4().hex
@@ -63,13 +66,13 @@ class PinnedParts:
         return found
 
     def find(self) -> None:
-        """Wait until all parts are in memory, and record the worker that holds each."""
+        """Wait until all parts are in memory, and record which worker holds each part."""
         import_module("distributed").wait(self.held)
         known = self.client.who_has(self.held)
         self.workers = tuple(next(iter(known.get(f.key, ())), None) for f in self.held)
 
     def results(self, submit: Callable[[], Sequence[Any]]) -> list[Any]:
-        """Submit tasks, wait for their results, and raise any error from the workers."""
+        """Submit tasks, and return their results; raise any error from a worker."""
         try:
             gathered = self._gathered(submit)
         except ConfideError:
@@ -116,7 +119,7 @@ class PinnedParts:
 
 T = TypeVar("T")
 FAN_IN = 8
-"""Largest number of sums that a task of the tree adds, or that this process receives."""
+"""Largest number of partial sums that one task, or this process at the end, adds up."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -137,7 +140,7 @@ class SendableRows:
 
     @classmethod
     def of(cls, rows: InMemoryRows, beside: Partial = ()) -> "SendableRows":
-        """Convert rows to this form."""
+        """Convert `InMemoryRows` to the form that can be serialised."""
         own = (rows.factor, rows.height, rows.listed, rows.weight, rows.offset)
         return cls(rows.features, rows.target, *own, beside)
 
@@ -158,10 +161,9 @@ class SendableRows:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class ClusterParts:
-    """Parts of a table that are held by workers.
+    """A table whose parts are held in memory by Dask workers.
 
-    ``seen`` holds the numbers of rows of the parts once they are known, for progress
-    displays.
+    ``seen`` lists the number of rows of every part once it is known, for progress displays.
     """
 
     pinned: PinnedParts
@@ -175,10 +177,10 @@ class ClusterParts:
         prepare: Prepare,
         beside: Callable[[Any], Partial] | None = None,
     ) -> "ClusterParts":
-        """Submit the reading of all parts; workers bound the rows and hold them.
+        """Let workers read all parts, bound the rows, and keep them in memory.
 
-        If ``beside`` is given, its result for every part is held as well, see
-        `sum_beside`.
+        If the function ``beside`` is given, workers also apply it to every part as read,
+        and keep the result for `sum_beside`.
         """
         held = _on_parts(client, "hold", sources, partial(_held, prepare, beside))
         return cls(PinnedParts(client, held))
@@ -190,11 +192,11 @@ class ClusterParts:
 
     @property
     def expected(self) -> int:
-        """Number of rows."""
+        """Number of rows, which the workers count."""
         return sum(self.pinned.results(lambda: self.pinned.map("count", _counted)))
 
     def sum(self, work: PartFunction | Sequence[PartFunction]) -> Partial:
-        """Sum the results of all parts along a tree whose root is in this process."""
+        """Apply ``work`` to every part, and add up the results in a tree of tasks."""
         known = sum(self.seen) if callable(work) else 0
         meter = PassCounter.start(known or None)
         result = pairwise_sum(self.pinned.results(lambda: self._branches(work)))
@@ -219,7 +221,7 @@ class ClusterParts:
         return pairwise_sum(found)
 
     def survey(self, stride: int) -> Sequence[PartSummary]:
-        """Return a summary of every part, in one pass."""
+        """Return a summary of every part, from one pass over its rows."""
         found = self.pinned.results(
             lambda: self.pinned.map("look", partial(_surveyed, stride))
         )
@@ -227,7 +229,7 @@ class ClusterParts:
         return [replace(one, sample=tuple(s.rows() for s in own)) for one, own in found]
 
     def gather(self, picks: Sequence[RowView]) -> InMemoryRows:
-        """Copy the selected rows of every part to this process, in order."""
+        """Copy the selected rows of all parts to this process, in table order."""
         meter = PassCounter.start(None)
         found = self.pinned.results(lambda: self.pinned.map("pick", _picked, picks))
         meter.stop()
@@ -236,7 +238,7 @@ class ClusterParts:
     def map_subsets(
         self, picks: Sequence[Sequence[RowView]], fn: Callable[[InMemoryRows], T]
     ) -> list[T]:
-        """Apply ``fn`` to each selection of rows, combined from all parts."""
+        """Apply ``fn`` to subsets of the rows, which may combine rows of several parts."""
 
         def submit() -> list[Any]:
             groups = [self.pinned.map("pick", _picked, views) for views in picks]
@@ -245,7 +247,7 @@ class ClusterParts:
         return self.pinned.results(submit)
 
     def _map(self, name: str, work: Callable[..., Any], given: Sequence[Any]) -> list[Any]:
-        """Submit a function of results to any workers, with random task names."""
+        """Apply a function to earlier results on any worker; return the futures."""
         token = uuid4().hex
         keys = [f"confide-{name}-{token}-{place}" for place in range(len(given))]
         client = self.pinned.client
@@ -257,7 +259,7 @@ class ClusterParts:
 
 
 def collected(client: Any, sources: Sequence[Source], fn: Callable[[Any], T]) -> list[T]:
-    """Apply a function to every part of a table on workers, which do not keep the parts."""
+    """Apply a function to every part of a table on workers, without keeping parts there."""
     futures = _on_parts(client, "read", sources, fn)
     return PinnedParts(client, futures).results(lambda: futures)
 
@@ -265,7 +267,7 @@ def collected(client: Any, sources: Sequence[Source], fn: Callable[[Any], T]) ->
 def _on_parts(
     client: Any, name: str, sources: Sequence[Source], fn: Callable[[Any], Any]
 ) -> tuple[Any, ...]:
-    """Submit a function of every part to the workers; return the futures."""
+    """Let workers read every part and apply a function to it; return the futures."""
     from dask.delayed import delayed
 
     token, tasks = uuid4().hex, []
@@ -339,5 +341,5 @@ def _on_picked(fn: Callable[[InMemoryRows], T], pieces: Sequence[SendableRows]) 
 
 
 def _whole(value: Any) -> Any:
-    """Return a value; raise the error if the task that computed it has failed."""
+    """Return the result of a task; raise its error if the task has failed."""
     return unwrap(value)

@@ -1,4 +1,4 @@
-"""Dask data frames and arrays, read by partitions."""
+"""Dask data frames and arrays, read one partition at a time."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ from confide.parallel.dask_cluster import current_client
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class DaskPart:
-    """A lazy partition of a Dask data frame, or chunk of a Dask array.
+    """A partition of a Dask data frame, or a chunk of a Dask array, not yet computed.
 
-    ``target`` is the corresponding part of the target if that is a separate collection,
-    otherwise None.
+    ``target`` is the corresponding part of the target if the target is a separate
+    collection, and None otherwise.
     """
 
     features: Any
@@ -32,14 +32,14 @@ class DaskPart:
         yield self.whole()
 
     def whole(self) -> Any:
-        """Compute the partition in this thread."""
+        """Compute the partition in this thread, and return it."""
         base = import_module("dask.base")
         values = base.compute(self.features, self.target, scheduler="synchronous")
         return as_piece(*values)
 
 
 def as_piece(features: Any, target: Any) -> Any:
-    """Return a table, or a pair of features and target of equal length."""
+    """Return the features, or features and target if the target is separate."""
     if isinstance(features, tuple):
         features, target = features
     if target is None:
@@ -54,7 +54,7 @@ def as_piece(features: Any, target: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class DaskTable:
-    """A `dask.dataframe` or `dask.array`, with the target as a column or separate."""
+    """A Dask data frame or array, whose target is a column or a separate collection."""
 
     names: tuple[str, ...] | None
     width: int
@@ -65,7 +65,7 @@ class DaskTable:
 
     @property
     def expected(self) -> None:
-        """None, because the number of rows is unknown before Dask has computed them."""
+        """None, because the number of rows is unknown until Dask has computed the rows."""
         return
 
     def sources(
@@ -75,7 +75,7 @@ class DaskTable:
         target: bool = True,
         only: str | Sequence[str] | None = None,
     ) -> tuple[Source, ...]:
-        """Return the parts of the table, with declared, selected or all columns."""
+        """Return the parts, with the columns of ``schema`` or ``only`` (by default all)."""
         return divided(self._whole_parts(schema, target, only), self.division)
 
     def _whole_parts(
@@ -135,7 +135,7 @@ def _parts(collection: Any) -> int:
 
 
 def _as_cut(collection: Any) -> list[Any]:
-    """Return the partitions without merging any."""
+    """Return the partitions of a collection, and prevent Dask from merging any."""
     found: list[Any] = np.ravel(collection.to_delayed(optimize_graph=False)).tolist()
     return found
 
@@ -150,7 +150,7 @@ def is_dask(value: Any) -> bool:
 
 
 def dask_table(X: Any, y: Any) -> DaskTable:
-    """Wrap a Dask collection as a table, whose parts the active client holds, if any."""
+    """Wrap a Dask collection as a table that the active client, if any, computes."""
     named = isinstance(y, str) and is_frame(X)
     if y is not None and not (named or is_dask(y)):
         raise InvalidData(

@@ -1,4 +1,4 @@
-"""Random division of the rows of a table, before any row is dropped."""
+"""Random division of the rows of a table in two, before any row is dropped."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,29 +11,32 @@ from confide._types import AnyArray
 from confide.data.partitioned.stream import Source
 
 Coins: TypeAlias = Callable[[int, int, int], AnyArray]
-"""Function that returns one random bit per row. Its arguments are the number of a part, the
-index of the first row in the part, and the number of rows."""
+"""Function that returns one random bit per row. Its arguments are the index of a part, the
+index of the first row within that part, and the number of rows."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Division:
-    """One side of a division of a table by one random bit per row."""
+    """One half of a table that is divided by one random bit per row.
+
+    ``heads`` is the value of the bit for rows in this half.
+    """
 
     coins: Coins
     heads: bool
 
     def mask(self, part: int, start: int, count: int) -> AnyArray:
-        """Return the mask of selected rows among consecutive rows of a part."""
+        """Return a mask of the rows in this half, among consecutive rows of a part."""
         return np.asarray(self.coins(part, start, count) == self.heads)
 
     def of_part(self, source: Source, place: int) -> Source:
-        """Return the selected rows of a part."""
+        """Return a part of the table restricted to the rows in this half."""
         return ChosenSource(source, ChosenRows(self, place))
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class ChosenRows:
-    """Picklable function that selects rows of a given part."""
+    """Picklable callable that selects the rows of one part that are in one half."""
 
     division: Division
     part: int
@@ -45,7 +48,7 @@ class ChosenRows:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class ChosenSource:
-    """A part of a table, restricted to selected rows."""
+    """A part of a table, restricted to the rows in one half."""
 
     source: Source
     chosen: ChosenRows
@@ -63,7 +66,7 @@ class ChosenSource:
 
 
 def divided(parts: Sequence[Source], division: Division | None) -> tuple[Source, ...]:
-    """Return the parts of a table, restricted to the rows that a division selects."""
+    """Return the parts of a table, restricted to one half if a division is given."""
     if division is None:
         return tuple(parts)
     return tuple(division.of_part(part, place) for place, part in enumerate(parts))
@@ -76,7 +79,7 @@ def row_count(piece: Any) -> int:
 
 
 def take_rows(piece: Any, mask: AnyArray) -> Any:
-    """Return the rows of a block that a mask selects, for any supported type."""
+    """Return the rows of a block, of any supported type, that a mask selects."""
     if isinstance(piece, tuple):
         return tuple(take_rows(part, mask) for part in piece)
     if isinstance(piece, pd.DataFrame | pd.Series):

@@ -61,7 +61,7 @@ def watching(watch: Watch) -> Iterator[None]:
     """Report progress during passes over tables that are not in memory.
 
     Use this context manager in a ``with`` statement around a fit. The number of passes
-    depends on the data, so the progress must be shown to the data holder only.
+    depends on private data, so the progress must be shown to the data holder only.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""Rows in parts that are never all in memory: on disk, or on several machines.
+"""Rows that are never all in memory, because they are on disk or on several machines.
 
-`PartitionedRows` has the same methods as rows in memory. Functions of blocks are applied to
-the parts, and the results are summed. Only a sample of the rows is brought into memory,
-from which a solver computes its first approximation.
+`PartitionedRows` has the same methods as rows in memory. A function of a block is applied
+to all blocks of all parts of the table, and the results are added up. Only a sample of the
+rows is kept in memory, for the first approximation of a solver.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ from confide.errors import ConfideError, PrivacyLeak
 
 T = TypeVar("T")
 PartFunction: TypeAlias = Callable[[InMemoryRows], Partial]
-"""Function of the rows of a part or block, whose results can be added."""
+"""Function of the rows of a part or block. Its results for several parts can be added."""
 
 SAMPLE_ROWS = 2**18
 SAMPLE_BYTES = 2**26
@@ -36,7 +36,7 @@ FEWEST_SAMPLED = 2**10
 
 
 class Parts(Protocol):
-    """Protocol of rows in parts, on disk or on workers."""
+    """Protocol for access to the parts of a table, on disk or on workers."""
 
     @property
     def pickable(self) -> bool:
@@ -49,27 +49,27 @@ class Parts(Protocol):
         ...
 
     def sum(self, work: PartFunction | Sequence[PartFunction]) -> Partial:
-        """Sum the results of all parts, with one function or with one function per part."""
+        """Add up ``work(part)`` over all parts; ``work`` may be one function per part."""
         ...
 
     def survey(self, stride: int) -> Sequence["PartSummary"]:
-        """Return a summary of every part, in one pass."""
+        """Return a summary of every part, from one pass over its rows."""
         ...
 
     def gather(self, picks: Sequence["RowView"]) -> InMemoryRows:
-        """Copy the selected rows of every part to this process, in order."""
+        """Copy the selected rows of all parts to this process, in table order."""
         ...
 
     def map_subsets(
         self, picks: Sequence[Sequence["RowView"]], fn: Callable[[InMemoryRows], T]
     ) -> list[T]:
-        """Apply ``fn`` to each selection of rows, combined from all parts."""
+        """Apply ``fn`` to subsets of the rows, which may combine rows of several parts."""
         ...
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PartSummary:
-    """Results of a first pass: number of rows, structure of sums, and a sample."""
+    """Results of a first pass: number of rows, numbers of additions, and a sample."""
 
     listed: int
     count: int
@@ -106,14 +106,14 @@ class PartSummary:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RowView:
-    """View of a part with a transformed target, selected columns and selected rows."""
+    """Selection of rows and columns of a part, with an optional transform of the target."""
 
     code: Callable[[AnyArray], Array] | None = None
     support: tuple[int, ...] | None = None
     places: AnyArray | None = None
 
     def __call__(self, rows: InMemoryRows) -> InMemoryRows:
-        """Apply the view to rows."""
+        """Return the selected rows and columns, with the target transformed."""
         if self.places is not None:
             rows = rows.take(self.places)
         if self.code is not None:
@@ -123,14 +123,14 @@ class RowView:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class OverBlocks:
-    """Picklable function that sums a function of blocks over a part."""
+    """Picklable callable that sums ``fn(block)`` over all blocks of a part."""
 
     fn: Callable[[Block], Partial]
     dtype: Any
     view: RowView
 
     def __call__(self, rows: InMemoryRows) -> Partial:
-        """Return the number of rows of a part, and the sum of the function over blocks."""
+        """Return the number of rows of a part, and the sum of ``fn`` over its blocks."""
         seen = self.view(rows)
         return seen.count, *seen.sum_here(self.fn, self.dtype)
 
@@ -144,24 +144,24 @@ class PartitionedRows:
     parts : Parts
         Object that gives access to the rows and to sums over them.
     whole : PartSummary
-        Summary of all parts.
+        Combined summary of all parts.
     sizes : tuple of int
         Numbers of rows of the parts.
     links : int
-        Bound on the number of consecutive additions that combine the sums of blocks and
-        parts.
+        Bound on the number of additions that the sum of a block undergoes when the sums of
+        blocks and parts are combined.
     sample : InMemoryRows
         Subsample of the rows with a fixed stride, for a first approximation.
     height : float
-        Value of the constant column for the intercept; 0 for none.
+        Value of the intercept column; 0 if there is no intercept.
     view : RowView, optional
         Selection of columns and transform of the target that are applied to blocks.
     picked : tuple of ndarray, optional
-        Positions of the selected rows in each part.
+        Positions of the selected rows in each part. By default, all rows are selected.
 
     Examples
     --------
-    Rows in parts have the same methods as rows in memory, so that mechanisms can use both:
+    Rows in parts have the same methods as rows in memory, so mechanisms can use both:
 
     >>> from confide.data import InMemoryRows, PartitionedRows
     >>> hasattr(PartitionedRows, "sum"), hasattr(InMemoryRows, "sum")
@@ -179,7 +179,7 @@ class PartitionedRows:
 
     @classmethod
     def over(cls, parts: Parts, height: float, width: int) -> "PartitionedRows":
-        """Create rows from parts, with one pass for a summary and a sample."""
+        """Create rows from parts, after one pass over them for a summary and a sample."""
         most = max(FEWEST_SAMPLED, min(SAMPLE_ROWS, SAMPLE_BYTES // (4 * max(1, width))))
         found = parts.survey(max(1, parts.expected // most))
         whole = reduce(add, found)
@@ -200,7 +200,7 @@ class PartitionedRows:
 
     @property
     def table_count(self) -> int:
-        """Number of rows of the table, which is public under replace-one neighbours."""
+        """Number of rows before any are dropped; public under replace-one neighbours."""
         return self.count if self.picked is not None else self.whole.listed
 
     @property
@@ -210,12 +210,12 @@ class PartitionedRows:
 
     @property
     def responses(self) -> int:
-        """Number of targets per row; 0 if the target is a vector."""
+        """Number of columns of the target; 0 if the target is a vector."""
         return self.sample.responses
 
     @property
     def layout(self) -> Matrix:
-        """An empty matrix with the layout of the features."""
+        """A matrix with the columns and the storage format of the features, but no rows."""
         whole, support = self.whole.layout, self.view.support
         return whole if support is None else whole.columns(support)
 
@@ -226,7 +226,7 @@ class PartitionedRows:
 
     @property
     def weighted(self) -> bool:
-        """Whether records have weights, from the lengths of rows or from case weights."""
+        """Whether records have case weights, or weights that depend on their norms."""
         return self.sample.weighted
 
     @property
@@ -236,10 +236,10 @@ class PartitionedRows:
 
     @property
     def sum_shape(self) -> SumShape:
-        """Structure of sums over all rows and of margins, for rounding error bounds.
+        """Numbers of additions per sum over all rows and per linear predictor.
 
-        A selection of columns, or of sparse rows, is divided into blocks of another size
-        than in the first pass.
+        After a selection of columns, or of rows of a sparse matrix, blocks have another
+        size than in the first pass, so other numbers apply.
         """
         shape, seen = self.whole.sum_shape, self.view.support is not None
         if seen or (self.picked is not None and self.whole.layout.is_sparse):
@@ -259,41 +259,41 @@ class PartitionedRows:
         count, *total = self.parts.sum(work)
         if count != self.count:
             raise ConfideError(
-                "all sweeps over a table must find the same rows; one found a different "
+                "all passes over a table must find the same rows; one found a different "
                 "number of rows. Fit on a copy that nobody writes to, or on a collection "
                 "that gives the same rows each time it is computed."
             )
         return tuple(total)
 
     def subsample(self, stride: int) -> InMemoryRows:
-        """Return about one row in ``stride``, but no more than the sample contains."""
+        """Return about one row in ``stride``, or the whole sample if it has fewer rows."""
         seen = replace(self.view, places=None)(self.sample)
         return seen.subsample(max(1, stride * seen.count // max(1, self.whole.count)))
 
     def with_target(self, code: Callable[[AnyArray], Array]) -> "PartitionedRows":
-        """Return the same rows with the target transformed by ``code``."""
+        """Return the same rows with the target transformed by the function ``code``."""
         return replace(self, view=replace(self.view, code=code))
 
     def columns(self, support: Sequence[int]) -> "PartitionedRows":
-        """Return the same rows with the given columns and the intercept column."""
+        """Return the same rows with only the given columns and any intercept column."""
         own = tuple(int(place) for place in support)
         if self.view.support is not None:
             own = tuple(self.view.support[place] for place in own)
         return replace(self, view=replace(self.view, support=own))
 
     def take(self, places: AnyArray) -> "PartitionedRows":
-        """Return the rows at the given positions, in the order of the parts."""
+        """Return the rows at the given positions, in table order."""
         return replace(self, picked=self._by_part(places))
 
     def gather(self, places: AnyArray) -> InMemoryRows:
-        """Copy a few rows at the given positions to this process, in table order."""
+        """Copy the few rows at the given positions to this process, in table order."""
         views = [replace(self.view, places=own) for own in self._by_part(places)]
         return self.parts.gather(views)
 
     def map_subsets(
         self, subsets: Sequence[AnyArray], fn: Callable[[InMemoryRows], T]
     ) -> list[T]:
-        """Apply ``fn`` in parallel to the rows at each list of positions."""
+        """Apply ``fn`` in parallel to subsets of the rows, each given by its positions."""
         picks = [
             [replace(self.view, places=own) for own in self._by_part(places)]
             for places in subsets
@@ -301,7 +301,7 @@ class PartitionedRows:
         return self.parts.map_subsets(picks, fn)
 
     def _by_part(self, places: AnyArray) -> tuple[AnyArray, ...]:
-        """Convert positions in the whole table to positions in every part."""
+        """Convert positions in the whole table to sorted positions within each part."""
         ends = np.cumsum(self.sizes)
         ordered = np.sort(places)
         cuts = np.searchsorted(ordered, ends)[:-1]

@@ -2,8 +2,8 @@
 
 Each part is read by one thread, which decodes, bounds and sums one block before it reads
 the next. If there are fewer than two parts per thread, one thread reads and the others
-process blocks. Sums are added in the order of the rows, so that results do not depend on
-the number of threads.
+process blocks. The sums of blocks are added in the order of the table, so results do not
+depend on the number of threads.
 """
 
 from collections import deque
@@ -39,7 +39,7 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Stream:
-    """Parts of a table that are read again in every pass."""
+    """A table whose parts are read again in every pass over the rows."""
 
     sources: tuple[Source, ...]
     prepare: Prepare
@@ -47,7 +47,7 @@ class Stream:
 
     @property
     def expected(self) -> int:
-        """Approximate number of rows; if it is unknown, rows are counted in a pass."""
+        """Approximate number of rows; if this is unknown, an extra pass counts the rows."""
         if self.about is not None:
             return self.about
         return int(pairwise_sum(self._sweep(_counted))[0])
@@ -58,12 +58,12 @@ class Stream:
         return False
 
     def sum(self, work: PartFunction | Sequence[PartFunction]) -> Partial:
-        """Sum the results over all blocks."""
-        assert callable(work), "a stream does the same to all parts"  # noqa: S101
+        """Apply ``work`` to every block, and add up the results."""
+        assert callable(work), "a stream must apply one function to all parts"  # noqa: S101
         return pairwise_sum(self._sweep(work))
 
     def survey(self, stride: int) -> Sequence[PartSummary]:
-        """Return a summary of every part, in one pass."""
+        """Return a summary of every part, from one pass over its rows."""
         return [part[0] for part in self._sweep(partial(_surveyed, stride))]
 
     def gather(self, picks: Sequence[RowView]) -> InMemoryRows:
@@ -77,7 +77,7 @@ class Stream:
         raise AssertionError("rows of a stream cannot be selected")
 
     def _sweep(self, work: PartFunction) -> list[Partial]:
-        """Make one pass over the table; return the sum over every part, in order."""
+        """Make one pass over the table; return, for every part, the sum of ``work``."""
         meter = PassCounter.start(self.about)
 
         def done(piece: Any) -> Partial:
@@ -118,7 +118,7 @@ def _surveyed(stride: int, rows: InMemoryRows) -> Partial:
 def ahead(
     pool: ThreadPoolExecutor, done: Callable[[Any], T], pieces: Iterable[Any], most: int
 ) -> Iterator[T]:
-    """Yield results of ``done`` in order, with at most ``most`` blocks in progress."""
+    """Apply ``done`` to blocks in threads, at most ``most`` at a time; yield in order."""
     waiting: deque[Future[T]] = deque()
     for piece in pieces:
         waiting.append(pool.submit(done, piece))

@@ -1,4 +1,4 @@
-"""Blocks of consecutive rows, which are the arguments of functions in sums."""
+"""Blocks of consecutive rows, to which functions are applied in sums over rows."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ from confide.data.matrix.matrix import Matrix
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Block:
-    """A block of consecutive rows: features, target, row factors and intercept.
+    """A block of consecutive rows: features, target, scale factors and intercept.
 
     Parameters
     ----------
@@ -20,15 +20,16 @@ class Block:
     target : ndarray
         Target of every row.
     factor : ndarray or None
-        Factors that scale long rows down; None if no row is scaled.
+        Factor by which each row is multiplied to respect the bound on its norm; None if no
+        row needs scaling.
     height : float
-        Value of the constant column for the intercept; 0 for none.
+        Value of the intercept column; 0 if there is no intercept.
     start : int, default=0
         Position of the first row in the table.
     weight : ndarray, optional
         Weights of the records; by default every record has weight 1.
     offset : ndarray, optional
-        Numbers that are added to the margins.
+        Numbers that are added to the linear predictors; by default 0.
 
     Examples
     --------
@@ -50,18 +51,17 @@ class Block:
     offset: AnyArray | None = None
 
     def weigh(self, values: AnyArray) -> AnyArray:
-        """Multiply losses, or their derivatives, by the weights of the records."""
+        """Return losses, or their derivatives, multiplied by the weights of the records."""
         if self.weight is None:
             return values
         return values * (self.weight if values.ndim == 1 else self.weight[:, None])
 
     def margin(self, theta: AnyArray, *, row_independent: bool = False) -> AnyArray:
-        """Return ⟨x, θ⟩ plus the offset for every row, including the intercept column.
+        """Return the linear predictor ⟨x, θ⟩ of every row, with intercept and offset.
 
-        If θ is a matrix, the result has one column of margins per column of θ. In a matrix
-        product, the rounding of a row depends on its position. With ``row_independent``,
-        every row is rounded independently of other rows, so that its margin depends on no
-        other record, even in the last bit.
+        If θ is a matrix, the result has one column per column of θ. In a matrix product,
+        the rounding of a row depends on its position. With ``row_independent``, the linear
+        predictor of a row depends on no other record, even in the last bit.
         """
         if row_independent and theta.ndim == 2:
             columns = [self.margin(column, row_independent=True) for column in theta.T]
@@ -80,7 +80,7 @@ class Block:
         return margin
 
     def weighted_sum(self, weights: AnyArray) -> AnyArray:
-        """Return Σ wᵢxᵢ, with one column per column of weights if they are a matrix."""
+        """Return Σ wᵢxᵢ over the rows xᵢ; a matrix of weights gives one sum per column."""
         if weights.ndim == 2:
             return np.column_stack([self.weighted_sum(column) for column in weights.T])
         scaled = weights if self.factor is None else weights * self.factor
@@ -96,7 +96,7 @@ class Block:
         return self.features.gram(weights, self.factor, self.height, double=double)
 
     def gram_diagonal(self, weights: AnyArray) -> Array:
-        """Return the diagonal of the Gram matrix, Σ wᵢxᵢⱼ²."""
+        """Return Σ wᵢxᵢⱼ² for every column j: the diagonal of the Gram matrix."""
         scaled = weights if self.factor is None else weights * self.factor**2
         total = self.features.gram_diagonal(scaled)
         if self.height:
@@ -104,7 +104,7 @@ class Block:
         return np.asarray(total, dtype=np.float64)
 
     def lengths(self) -> Array:
-        """Return ‖x‖ for every row, including the intercept column."""
+        """Return the norm ‖x‖ of every row, including any intercept column."""
         return self.features.lengths(self.factor, self.height)
 
     def absolute(self) -> "Block":
@@ -127,7 +127,7 @@ class Block:
         return Block(features, target, factor, self.height, 0, weight, offset)
 
     def toarray(self) -> Array:
-        """Return the bounded rows as an array, including the intercept column."""
+        """Return the bounded rows as an array, including any intercept column."""
         rows = self.features.toarray()
         if self.factor is not None:
             rows = rows * self.factor[:, None]
@@ -137,5 +137,5 @@ class Block:
 
 
 def some(values: AnyArray | None, chosen: slice | AnyArray) -> AnyArray | None:
-    """Select values; None stays None."""
+    """Return the chosen values; None stays None."""
     return None if values is None else values[chosen]

@@ -1,9 +1,9 @@
 """Rows with bounded entries.
 
-If there are more columns than rows, a bound on the length of whole rows is wasteful. A fit
-on few columns needs bounds on few entries only. Either entries are clipped to a public
-bound, or rows are scaled down until the norm of their few largest entries is bounded. Both
-operations treat each record separately.
+If there are more columns than rows, a bound on the norm of whole rows is wasteful, because
+a fit that uses few columns needs bounds on few entries only. Either every entry is clipped
+to a public bound, or every row is scaled down until its few largest entries have a bounded
+norm. Both operations treat each record separately.
 """
 
 import math
@@ -20,7 +20,7 @@ from confide.data.rows.in_memory import InMemoryRows, shrink_long_rows
 from confide.errors import InvalidParameter
 
 LARGEST = 1e100
-"""Largest allowed bound, so that squares do not overflow; its inverse is the smallest."""
+"""Largest allowed bound, for which squares do not overflow; 1/LARGEST is the smallest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class EntryBounds:
     Raises
     ------
     InvalidParameter
-        A bound is not positive, or too small or large for doubles.
+        A bound is outside [1e-100, 1e100], or ``few`` is less than 1.
 
     Examples
     --------
@@ -66,7 +66,7 @@ class EntryBounds:
 
     @classmethod
     def scaled(cls, few: int, each: float) -> "EntryBounds":
-        """Return bounds for rows whose ``few`` largest entries have norm each·√few."""
+        """Return bounds under which any ``few`` entries have norm at most each·√few."""
         reach = each * math.sqrt(few)
         return cls(reach, few, reach)
 
@@ -96,9 +96,9 @@ def bound_entries(
     target : ndarray
         Target of every row.
     bounds : EntryBounds
-        Public bounds.
+        Public bounds on the entries of a row.
     height : float
-        Value of the constant column for the intercept; 0 for none.
+        Value of the intercept column; 0 if there is no intercept.
 
     Returns
     -------

@@ -1,12 +1,13 @@
 """Private rows in memory, which mechanisms access through sums over blocks.
 
 ``rows.sum(fn)`` evaluates ``fn(block)`` on blocks of rows that fit the processor's cache
-and adds the results. The order of addition depends on the shape of the table only, not on
-the number of threads, so that a fit gives the same result on all machines of the same type.
+and adds the results. The order of additions depends on the shape of the table only, not on
+the number of threads, so a fit gives the same result on all machines of the same type.
 
-Rows longer than the public bound are scaled down to it individually. The scale factors are
-stored next to the features, instead of a scaled copy. Alternatively, `InMemoryRows.weighed`
-gives longer rows smaller weights in the loss. `Block.weigh` applies the weights.
+Each row whose norm exceeds the public bound is scaled down to the bound. The scale factors
+are stored separately, so no scaled copy of the features is made. Alternatively,
+`InMemoryRows.weighed` gives rows of larger norm smaller weights in the loss, and
+`Block.weigh` applies these weights.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -36,14 +37,14 @@ T = TypeVar("T")
 
 STRIPES = 16
 LONG_ROW, SHRINKAGE = 2.0**400, 2.0**-600
-"""Longer rows are multiplied by this factor, so that squares and products are finite."""
+"""Rows of norm above ``LONG_ROW`` are multiplied by ``SHRINKAGE``, to avoid overflow."""
 MANY_BLOCKS = 48
 HEAVIEST = 4.0
-"""Largest weight of a record, however short its row."""
+"""Largest weight of a record, however small the norm of its row."""
 
 
 class Rows(Protocol):
-    """Protocol of bounded private rows, which mechanisms and solvers use.
+    """Protocol for private rows of bounded norm, as used by mechanisms and solvers.
 
     Examples
     --------
@@ -58,7 +59,7 @@ class Rows(Protocol):
 
     @property
     def height(self) -> float:
-        """The value of the intercept column; 0 without intercept."""
+        """Value of the intercept column; 0 if there is no intercept."""
         ...
 
     @property
@@ -68,7 +69,7 @@ class Rows(Protocol):
 
     @property
     def table_count(self) -> int:
-        """Number of rows of the table, which is public under replace-one neighbours."""
+        """Number of rows before any are dropped; public under replace-one neighbours."""
         ...
 
     @property
@@ -78,12 +79,12 @@ class Rows(Protocol):
 
     @property
     def responses(self) -> int:
-        """Number of targets per row; 0 if the target is a vector."""
+        """Number of columns of the target; 0 if the target is a vector."""
         ...
 
     @property
     def layout(self) -> Matrix:
-        """An empty matrix with the layout of the features."""
+        """A matrix with the columns and the storage format of the features, but no rows."""
         ...
 
     @property
@@ -93,7 +94,7 @@ class Rows(Protocol):
 
     @property
     def weighted(self) -> bool:
-        """Whether records have weights, from the lengths of rows or from case weights."""
+        """Whether records have case weights, or weights that depend on their norms."""
         ...
 
     @property
@@ -103,7 +104,7 @@ class Rows(Protocol):
 
     @property
     def sum_shape(self) -> SumShape:
-        """Structure of sums over all rows and of margins, for rounding error bounds."""
+        """Numbers of additions per sum over all rows and per linear predictor."""
         ...
 
     def sum(self, fn: Callable[[Block], Partial], dtype: Any = np.float64) -> Partial:
@@ -111,11 +112,11 @@ class Rows(Protocol):
         ...
 
     def subsample(self, stride: int) -> "InMemoryRows":
-        """Return at most about one row in ``stride``, for a first approximation."""
+        """Return about one row in ``stride``, or fewer, for a first approximation."""
         ...
 
     def columns(self, support: Sequence[int]) -> "Rows":
-        """Return the same rows with the given columns and the intercept column."""
+        """Return the same rows with only the given columns and any intercept column."""
         ...
 
     def take(self, places: AnyArray) -> "Rows":
@@ -125,7 +126,7 @@ class Rows(Protocol):
     def map_subsets(
         self, subsets: Sequence[AnyArray], fn: Callable[["InMemoryRows"], T]
     ) -> list[T]:
-        """Apply ``fn`` in parallel to the rows at each list of positions."""
+        """Apply ``fn`` in parallel to subsets of the rows, each given by its positions."""
         ...
 
 
@@ -140,20 +141,21 @@ class InMemoryRows:
     target : ndarray
         Target of every row.
     factor : ndarray or None
-        Factors that scale long rows down; None if no row is scaled.
+        Factor by which each row is multiplied to respect the bound on its norm; None if no
+        row needs scaling.
     height : float
-        Value of the constant column for the intercept; 0 for none.
+        Value of the intercept column; 0 if there is no intercept.
     listed : int, optional
         Number of rows before rows without a target were dropped. Under replace-one
         neighbours this number is public, but ``count`` is not.
     weight : ndarray, optional
         Weights of the records; by default every record has weight 1.
     offset : ndarray, optional
-        Numbers that are added to the margins.
+        Numbers that are added to the linear predictors; by default 0.
 
     Examples
     --------
-    The rows cannot be copied or stored, so that they are not published by accident:
+    The rows cannot be copied or stored, to prevent accidental publication:
 
     >>> import copy
     >>> import numpy as np
@@ -177,7 +179,7 @@ class InMemoryRows:
 
     @property
     def table_count(self) -> int:
-        """Number of rows of the table, which is public under replace-one neighbours."""
+        """Number of rows before any are dropped; public under replace-one neighbours."""
         return self.count if self.listed is None else self.listed
 
     @property
@@ -197,12 +199,12 @@ class InMemoryRows:
 
     @property
     def responses(self) -> int:
-        """Number of targets per row; 0 if the target is a vector."""
+        """Number of columns of the target; 0 if the target is a vector."""
         return 0 if self.target.ndim == 1 else int(self.target.shape[1])
 
     @property
     def layout(self) -> Matrix:
-        """An empty matrix with the layout of the features."""
+        """A matrix with the columns and the storage format of the features, but no rows."""
         return self.features.empty()
 
     @property
@@ -212,7 +214,7 @@ class InMemoryRows:
 
     @property
     def weighted(self) -> bool:
-        """Whether records have weights, from the lengths of rows or from case weights."""
+        """Whether records have case weights, or weights that depend on their norms."""
         return self.weight is not None
 
     @property
@@ -222,7 +224,7 @@ class InMemoryRows:
 
     @property
     def sum_shape(self) -> SumShape:
-        """Structure of sums over all rows and of margins, for rounding error bounds."""
+        """Numbers of additions per sum over all rows and per linear predictor."""
         block, constant = self.features.sum_shape, 1 if self.height else 0
         return SumShape(
             block.rows_added,
@@ -251,26 +253,26 @@ class InMemoryRows:
         """Return the same rows with weights min(``most``/‖x‖, ``HEAVIEST``).
 
         The weight of a record depends on this record only. The product of the weight and
-        the length of a row never exceeds ``most``, despite rounding. The largest weight is
-        a power of two, so that multiplication by it is exact.
+        the norm of a row never exceeds ``most``, despite rounding. ``HEAVIEST`` is a power
+        of two, so multiplication by it is exact.
         """
         lengths, sure = HEAVIEST * self.lengths(), np.zeros(self.count, dtype=bool)
         weight = HEAVIEST * shortening(lengths, most, self.dimension + 1, sure)
         return replace(self, weight=weight)
 
     def with_cases(self, cases: Cases) -> "InMemoryRows":
-        """Return the same rows with offsets, and with weights times case weights."""
+        """Return the same rows with offsets, and weights multiplied by case weights."""
         weight = self.weight
         if cases.weight is not None:
             weight = cases.weight if weight is None else weight * cases.weight
         return replace(self, weight=weight, offset=cases.offset)
 
     def with_target(self, code: Callable[[AnyArray], Array]) -> "InMemoryRows":
-        """Return the same rows with the target transformed by ``code``."""
+        """Return the same rows with the target transformed by the function ``code``."""
         return replace(self, target=code(self.target))
 
     def columns(self, support: Sequence[int]) -> "InMemoryRows":
-        """Return the same rows with the given columns and the intercept column.
+        """Return the same rows with only the given columns and any intercept column.
 
         The result is dense, so that the size of blocks depends on the number of columns but
         not on which columns were selected.
@@ -278,7 +280,7 @@ class InMemoryRows:
         return replace(self, features=self.features.columns(support))
 
     def blocks(self, start: int, stop: int, dtype: Any = np.float64) -> Iterator[Block]:
-        """Yield blocks of the rows from start to stop; each is valid until the next."""
+        """Yield blocks of the rows from start to stop; each is valid until the next one."""
         step, cut_out = self.block_rows, self.features.slicer()
         for low in range(start, max(stop, start + 1), step):
             cut = slice(low, min(low + step, stop))
@@ -296,7 +298,7 @@ class InMemoryRows:
         return Block(*own, 0, self.weight, self.offset)
 
     def toarray(self) -> Array:
-        """Return all bounded rows as one array, including the intercept column."""
+        """Return all bounded rows as one array, including any intercept column."""
         return np.ascontiguousarray(self.as_block().toarray())
 
     def take(self, places: AnyArray) -> "InMemoryRows":
@@ -307,18 +309,18 @@ class InMemoryRows:
         return InMemoryRows(features, target, factor, self.height, None, weight, offset)
 
     def lengths(self) -> Array:
-        """Return ‖x‖ for every row, including the intercept column."""
+        """Return the norm ‖x‖ of every row, including any intercept column."""
         return np.concatenate([block.lengths() for block in self.blocks(0, self.count)])
 
     def map_subsets(
         self, subsets: Sequence[AnyArray], fn: Callable[["InMemoryRows"], T]
     ) -> list[T]:
-        """Apply ``fn`` in parallel to the rows at each list of positions."""
+        """Apply ``fn`` in parallel to subsets of the rows, each given by its positions."""
         with one_blas_thread():
             return list(pool(threads_to_use()).map(lambda s: fn(self.take(s)), subsets))
 
     def plain(self) -> tuple[Any, Array]:
-        """Return features times factors, as an array or CSR matrix, and targets.
+        """Return the scaled features, as an array or CSR matrix, and the target.
 
         Features are always doubles, so that a row does not depend on whether other rows
         were scaled down.
@@ -346,7 +348,7 @@ class InMemoryRows:
             return pairwise_sum(pool(threads).map(stripe, indices))
 
     def sum_here(self, fn: Callable[[Block], Partial], dtype: Any = np.float64) -> Partial:
-        """Compute the same result as `sum`, bit for bit, in the current thread."""
+        """Return the same result as `sum`, bit for bit, computed in the current thread."""
         edges = self._stripe_edges()
         with np.errstate(over="ignore"):
             return pairwise_sum(
@@ -360,12 +362,12 @@ class InMemoryRows:
 
     @property
     def _stripes(self) -> int:
-        """Number of groups of blocks that are summed separately."""
+        """Number of groups of consecutive blocks; each group is summed by one task."""
         return max(1, min(STRIPES, self._blocks // 4))
 
     @property
     def _chain(self) -> int:
-        """Number of consecutive additions to which the sum of a block is subject."""
+        """Bound on the number of additions that the result of one block undergoes."""
         return addition_depth(-(-self._blocks // self._stripes)) + addition_depth(
             self._stripes
         )
@@ -391,7 +393,7 @@ def sum_in_pieces(rows: Rows, fn: Callable[[Block], Partial]) -> Partial:
 
 
 def require_in_memory(rows: Rows, what: str) -> InMemoryRows:
-    """Return rows if they are in memory; reject others, for tasks that need all rows."""
+    """Return the rows if they are in memory; otherwise raise an error, naming ``what``."""
     if isinstance(rows, InMemoryRows):
         return rows
     raise InvalidParameter(
@@ -405,7 +407,7 @@ def require_in_memory(rows: Rows, what: str) -> InMemoryRows:
 def bound_rows(
     features: Any, target: Array, row_norm: float, height: float
 ) -> InMemoryRows:
-    """Bound the length of every row, and return private rows for use by mechanisms.
+    """Bound the norm of every row, and return private rows for use by mechanisms.
 
     Duplicate entries of a sparse matrix are summed first.
 
@@ -417,9 +419,9 @@ def bound_rows(
     target : ndarray
         Target of every row.
     row_norm : float
-        Public bound; longer rows are scaled down to it.
+        Public bound on the norm of a row; rows of larger norm are scaled down to it.
     height : float
-        Value of the constant column for the intercept; 0 for none.
+        Value of the intercept column; 0 if there is no intercept.
 
     Returns
     -------
@@ -428,7 +430,7 @@ def bound_rows(
 
     Examples
     --------
-    A row of length 5 is scaled down to length 1:
+    A row of norm 5 is scaled down to norm 1:
 
     >>> import numpy as np
     >>> from confide.data import bound_rows
@@ -445,10 +447,10 @@ def bound_rows(
 
 
 def shrink_long_rows(matrix: Matrix, row_norm: float) -> tuple[Matrix, Array, AnyArray]:
-    """Return rows whose squares do not overflow, their lengths, and a mask of long rows.
+    """Return rows whose squares do not overflow, their norms, and a mask of shrunk rows.
 
-    Rows that are much longer than the bound are divided by a power of two; other rows do
-    not change. Values that are not finite are rejected.
+    Rows whose norm exceeds both ``LONG_ROW`` and the bound are multiplied by ``SHRINKAGE``,
+    a power of two; other rows do not change. Values that are not finite are rejected.
     """
     parts = InMemoryRows(matrix, np.zeros(matrix.shape[0]), None, 0.0)
     lengths = parts.lengths()

@@ -1,1 +1,1 @@
-"""Public description of a table, and encoding of its columns."""
+"""Public description of a table, and encoding of its columns as a design matrix."""

@@ -1,7 +1,7 @@
 """Columns of Arrow tables and record batches, read without a copy if possible.
 
-Numbers become views of Arrow memory, and text columns become codes of distinct values. All
-other columns are converted to pandas.
+Numbers become NumPy views of Arrow memory, and text becomes integer codes with a list of
+distinct strings. Most other columns are converted to pandas.
 """
 
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ def arrow_column(column: Any) -> Any:
 
 
 def without_missing(frame: Any, name: str) -> Any:
-    """Return the rows in which a column is not missing."""
+    """Return the rows of a table in which the named column is not missing."""
     from pyarrow import compute
 
     absent = frame.column(name).is_null(nan_is_null=True)
@@ -71,7 +71,7 @@ def _is_text(kind: Any) -> bool:
 
 
 def _coded(column: Any) -> CodedText:
-    """Convert a dictionary array to coded text."""
+    """Convert an Arrow dictionary array to `CodedText`."""
     if column.dictionary.null_count:
         column = column.dictionary_decode().dictionary_encode()
     codes = column.indices
@@ -91,7 +91,7 @@ def coded_schema(schema: Any, names: Sequence[str]) -> Any:
 
 
 def with_codes(fragment: Any, names: Sequence[str]) -> Any:
-    """Return a Parquet fragment whose named text columns are read dictionary-encoded."""
+    """Return a Parquet fragment that reads the named text columns dictionary-encoded."""
     from pyarrow import dataset
 
     if not names:

@@ -1,7 +1,8 @@
 """Case weights and offsets.
 
 A case weight multiplies the loss of a record, and is clamped to a public cap. An offset is
-added to the linear predictor with a fixed coefficient of 1. Both are read record by record.
+added to the linear predictor with a fixed coefficient of 1. Both are computed for each
+record independently of other records.
 """
 
 import math
@@ -24,7 +25,7 @@ LARGEST_OFFSET = 1000.0
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Cases:
-    """Weights of records, from 0 to 1, and their offsets; None if not declared."""
+    """Case weights, from 0 to 1, and offsets of records; None if not declared."""
 
     weight: Array | None = None
     offset: Array | None = None
@@ -47,12 +48,12 @@ class CaseWeights:
     cap : float, optional
         Public upper limit of the weights. The noise grows with the cap.
     classes : mapping, optional
-        Public weights by label. Labels that are not listed have weight 1.
+        Public weights by label of the target. Labels that are not listed have weight 1.
     missing : {"refuse", "drop"}, default="refuse"
-        Whether a record without a weight causes the table to be rejected, or is ignored.
+        Whether a record without a weight causes the table to be rejected, or has weight 0.
     typical : float, optional
-        A typical weight, if publicly known. Plans use it, with half of the cap as the
-        default; fits do not.
+        A typical weight, if publicly known. Plans use this weight, by default half of the
+        cap; fits do not use it.
 
     Raises
     ------
@@ -103,7 +104,8 @@ class CaseWeights:
             must = "a table of weights by label"
             raise InvalidParameter("classes of [case_weights]", must, given)
         if not (self.column or self.classes):
-            raise InvalidParameter("[case_weights]", "given a column or classes", "neither")
+            must = "a section with a column or classes"
+            raise InvalidParameter("[case_weights]", must, "neither")
         known = {
             str(label): check_cap(f"weight of label {str(label)!r}", weight)
             for label, weight in self.classes.items()
@@ -134,7 +136,7 @@ class CaseWeights:
             raise InvalidParameter("classes of [case_weights]", must, strange, hint)
 
     def faults(self, values: Any) -> Faults:
-        """Return which non-missing values are not numbers from 0 to the cap."""
+        """Return masks of the non-missing values that are not numbers from 0 to the cap."""
         return Faults.of_numbers(numbers_or_nan(values), (0.0, float(self.cap or 0.0)))
 
     def read(self, values: Any) -> Array:
@@ -146,7 +148,7 @@ class CaseWeights:
         return share_of_cap(np.where(absent, 0.0, found), float(self.cap or 1.0))
 
     def of_labels(self, places: AnyArray, labels: tuple[Any, ...]) -> Array:
-        """Return weights of labels as fractions of the largest weight.
+        """Return the weight of the label of each record, divided by the largest weight.
 
         Undeclared labels get the smallest weight.
         """
@@ -159,7 +161,7 @@ def check_cap(name: str, value: Any) -> float:
     """Check that a public weight or cap is a positive number, and return it."""
     real = isinstance(value, numbers.Real) and not isinstance(value, bool)
     if not real or not 1 / LARGEST_CAP <= value <= LARGEST_CAP:
-        raise InvalidParameter(name, "a positive number", value)
+        raise InvalidParameter(name, f"a positive number of at most {LARGEST_CAP:g}", value)
     return float(value)
 
 
@@ -191,7 +193,7 @@ def check_offset(column: Any) -> None:
 
 
 def middle_of(column: Column) -> float:
-    """Return the middle of the range, which is subtracted from offsets."""
+    """Return the middle of the range of an offset, which is subtracted from offsets."""
     lower, upper = column.ends
     return lower / 2 + upper / 2
 
@@ -203,7 +205,7 @@ def offset_bound(column: Column) -> float:
 
 
 def read_offset(column: Column, values: Any) -> Array:
-    """Return offsets, clamped to their range, minus its middle."""
+    """Return offsets, clamped to their range, minus the middle of the range."""
     found = np.asarray(column.read(values), dtype=np.float64)
     absent = np.isnan(found)
     if absent.any() and column.missing == "refuse":

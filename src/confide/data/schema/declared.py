@@ -1,4 +1,4 @@
-"""Lookup of declared columns in a table, and declarations as plain values."""
+"""Lookup of declared columns in tables, and conversion of declarations to plain values."""
 
 import dataclasses
 from collections import Counter
@@ -58,7 +58,7 @@ def speaks_arrow(frame: Any) -> bool:
 
 
 def declared_fields(part: Any) -> dict[str, Any]:
-    """Return the fields that differ from their defaults, except the name."""
+    """Return the fields, except the name, that differ from their defaults."""
     return {
         field.name: getattr(part, field.name)
         for field in dataclasses.fields(part)
@@ -68,7 +68,7 @@ def declared_fields(part: Any) -> dict[str, Any]:
 
 
 def plain_weights(weights: CaseWeights) -> dict[str, Any]:
-    """Return the declaration of case weights as plain values."""
+    """Return the declaration of case weights as a mapping of plain values."""
     own = {name: value for name, value in declared_fields(weights).items() if value}
     column = {"column": weights.column} if weights.column else {}
     return {**column, **own}

@@ -1,7 +1,7 @@
-"""Joint moments of effects, from public or assumed distributions of the columns.
+"""Means and mean products of features, from public or assumed distributions of columns.
 
-Columns are assumed to be independent. The expected product of features of two effects is
-then a product over columns, even if the effects have columns in common.
+Columns are assumed to be independent. The expected product of two features is then a
+product of one expectation per column, even if both features depend on the same column.
 """
 
 import math
@@ -18,19 +18,19 @@ from confide.data.schema.terms.term import Effect, Units
 
 POINTS = 256
 LEAST_SPREAD = 1e-10
-"""Directions in which standardised features have a smaller mean square, per feature, are
-regarded as constant."""
+"""An eigenvector of the standardised matrix of mean products is regarded as an unidentified
+direction if its eigenvalue is less than this number times the number of features."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Nodes:
-    """A discrete distribution of a column: positions or levels, and probabilities."""
+    """Discrete distribution of a column over positions in its range or over level codes."""
 
     cells: Any
     chances: Array
 
     def units(self, column: Column) -> Units:
-        """Return the values in the form that terms encode."""
+        """Return the values in the form from which terms are computed."""
         if column.coded:
             return Units({}, {column.name: self.cells})
         return Units({column.name: self.cells}, {})
@@ -53,7 +53,7 @@ def even_nodes(column: Column) -> Nodes:
 def moments_of(
     effects: Sequence[Effect], nodes: Mapping[str, Nodes]
 ) -> tuple[Array, Array]:
-    """Return means and mean products of all unweighted features."""
+    """Return the means and the matrix of mean products of all unweighted features."""
     parts = [
         [
             (part.name, columns_of(part)[0].name, *_at_nodes(part, nodes))
@@ -74,12 +74,13 @@ def moments_of(
 
 
 def still_directions(effects: Sequence[Effect], weights: Array, height: float) -> Array:
-    """Return a basis of the unidentified directions, as columns.
+    """Return a basis, as columns, of the directions that are not identified.
 
-    Moving coefficients in these directions does not change the linear predictor of complete
-    rows, whatever the distribution of the columns. Such directions exist between categories
-    and the intercept, between interactions and the effects of their parts, and between a
-    spline and a polynomial of the same column.
+    A change of the coefficients in these directions does not change the linear predictor of
+    rows without missing or undeclared levels, whatever the distribution of the columns.
+    Such directions arise if features are linearly dependent: indicators of a category and
+    the intercept, an interaction and the effects of its parts, or a spline and a polynomial
+    of the same column.
     """
     columns = {c.name: c for effect in effects for c in columns_of(effect)}
     mean, second = moments_of(effects, {n: even_nodes(c) for n, c in columns.items()})
@@ -94,7 +95,7 @@ def still_directions(effects: Sequence[Effect], weights: Array, height: float) -
 
 
 def _at_nodes(part: Any, nodes: Mapping[str, Nodes]) -> tuple[Array, Array]:
-    """Return the features of a part at the nodes of its column, and the probabilities."""
+    """Return the features of a part at the nodes of its column, and their probabilities."""
     (column,) = columns_of(part)
     known = nodes[column.name]
     return features_of(part, known.units(column)), known.chances
@@ -108,7 +109,7 @@ def _tensor(vectors: Sequence[Array]) -> Array:
 
 
 def _products(one: Sequence[Any], other: Sequence[Any]) -> Array:
-    """Return mean products of the features of two effects, given by their parts."""
+    """Return the matrix of mean products of the features of two effects."""
     operands: list[Any] = []
     rows, columns = list(range(len(one))), list(range(len(one), len(one) + len(other)))
     theirs = {name: place for place, (_, name, *_) in enumerate(other)}

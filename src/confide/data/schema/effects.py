@@ -1,9 +1,9 @@
-"""Summary lines of several effects, and directions of coefficients that are not identified.
+"""Coefficient tables of models, and directions of coefficients that are not identified.
 
-An interaction of categories or splines contains components that are constant along one of
-its parts, and therefore coincide with the effects of the other parts. If the model contains
-such an effect, the component is added to its lines. All lines are then identified, and they
-still sum to the linear predictor.
+An interaction of categories or splines has components that do not depend on one of its
+parts, and therefore coincide with effects of the other parts. If the model contains such a
+lower-order effect, the component is added to the lines of this effect in the coefficient
+table. All lines are then identified, and together still give the linear predictor.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,12 +23,12 @@ from confide.data.schema.terms.term import Effect, constant_of
 INTERCEPT = "(intercept)"
 
 Key: TypeAlias = frozenset[str]
-"""The set of the parts of an effect, which identifies it; empty for the intercept."""
+"""The names of the parts of an effect, as its identifier; empty for the intercept."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Display:
-    """Summary lines as an affine function of the coefficients.
+    """Lines of the coefficient table, as an affine function of the coefficients.
 
     ``shown = lines @ coefficients + constant``, where the coefficients are the slopes
     followed by the intercept.
@@ -38,12 +38,12 @@ class Display:
     names : tuple of str
         Names of the lines, with the intercept last.
     lines : array, sparse matrix or operator
-        Linear part. It is stored without a dense square matrix, unless the model has
-        interactions.
+        Linear part. It is a dense matrix only if the model has interactions.
     constant : ndarray
         Constant part.
     rare : frozenset of str, optional
-        Names of lines for rows without a level, which may not occur in the table.
+        Names of lines for rows without a declared level; such rows may be absent from the
+        table.
 
     Examples
     --------
@@ -69,9 +69,9 @@ class Display:
         return np.asarray(self.lines @ coefficients + self.constant)
 
     def scaled(self, factors: Array, constant: Array) -> "Display":
-        """Return lines for coefficients that are multiplied by factors first.
+        """Return the map for coefficients that have yet to be multiplied by ``factors``.
 
-        ``constant`` is added to the lines. There may be fewer factors than coefficients;
+        ``constant`` is added to the lines. If there are fewer factors than coefficients,
         the remaining coefficients are 0.
         """
         scale = sparse.diags_array(factors).tocsr()
@@ -83,8 +83,8 @@ class Display:
 def units_matrix(effects: Sequence[Effect], weights: Array) -> AnyArray:
     """Return the sparse matrix that converts coefficients to effects per original unit.
 
-    Its rows and columns are the slopes followed by the intercept, which is adjusted for the
-    change of origin.
+    Its rows and columns stand for the slopes followed by the intercept, which is adjusted
+    for the change of origin.
     """
     units = [effect.units() for effect in effects]
     factors = weights * np.concatenate([factor for factor, _ in units])
@@ -96,7 +96,7 @@ def units_matrix(effects: Sequence[Effect], weights: Array) -> AnyArray:
 
 
 def display(effects: Sequence[Effect], weights: Array) -> Display:
-    """Return the map from coefficients of the design matrix to summary lines."""
+    """Return the map from coefficients of the design to lines of the coefficient table."""
     lines = [effect.lines() for effect in effects]
     names = [name for one in lines for name in one.names]
     rare: set[str] = set()
@@ -121,7 +121,7 @@ def display(effects: Sequence[Effect], weights: Array) -> Display:
 
 
 def _against(lines: Sequence[Lines], shape: tuple[int, int]) -> Any:
-    """Return the operator that maps coefficients to baselines, with rank 1 per effect."""
+    """Return the operator that maps coefficients to the baseline of every line."""
     rows = np.cumsum([0, *(len(one.names) for one in lines)])
     starts = np.cumsum([0, *(len(one.intercept) for one in lines)])
     compared = [j for j, one in enumerate(lines) if one.against is not None]
@@ -136,12 +136,12 @@ def _against(lines: Sequence[Lines], shape: tuple[int, int]) -> Any:
 def unidentified_directions(
     effects: Sequence[Effect], weights: Array, height: float
 ) -> Array:
-    """Return a basis of the unidentified directions, as columns.
+    """Return a basis, as columns, of the directions that are not identified.
 
-    The indicators of a category sum to 1 in every row that has a level, like the intercept.
-    Moving coefficients along the difference of two such sums does not change the linear
-    predictor of rows without missing or undeclared levels. This function is for models
-    whose effects are columns; `still_directions` is for models with other terms.
+    The indicators of each category sum to 1 in every row with a declared level, and the
+    intercept is a constant, too. Moving coefficients from one of these constants to another
+    does not change the linear predictor of rows without missing or undeclared levels. This
+    function handles models whose effects are columns; `still_directions` handles others.
     """
     sums = []
     for effect, start in zip(effects, _starts(effects), strict=True):
@@ -177,7 +177,7 @@ def _parts(effect: Any) -> tuple[Any, ...]:
 
 
 def _sorted_order(parts: Sequence[Any]) -> AnyArray:
-    """Return the permutation that orders products of features by the names of parts."""
+    """Return the permutation of products of features that sorts the parts by name."""
     sizes = [len(part.features) for part in parts]
     order = sorted(range(len(parts)), key=lambda place: text_of(parts[place]))
     places = np.arange(int(np.prod(sizes, dtype=np.int64))).reshape(sizes or (1,))
@@ -187,9 +187,9 @@ def _sorted_order(parts: Sequence[Any]) -> AnyArray:
 def _moved(effects: Sequence[Effect], weights: Array) -> AnyArray:
     """Return the matrix that moves components of interactions to lower-order effects.
 
-    A component that is constant along some parts is moved to the effect of the other parts
-    if the model contains that effect. Rows and columns are the coefficients of the design
-    followed by the intercept.
+    A component that does not depend on some of the parts is moved to the effect of the
+    other parts if the model contains this effect. Rows and columns of the matrix stand for
+    the coefficients of the design followed by the intercept.
     """
     starts, width = _starts(effects), len(weights)
     places = {_key(effect): place for place, effect in enumerate(effects)}
@@ -217,10 +217,10 @@ def _moved(effects: Sequence[Effect], weights: Array) -> AnyArray:
 
 
 def _components(effect: Interaction) -> Iterator[tuple[Key, list[Any], Array]]:
-    """Yield the key of the equivalent effect, its parts, and a matrix for each component.
+    """Yield, for each component of an interaction, the equivalent effect and a matrix.
 
-    The matrix maps the coefficients of the interaction to coefficients of the equivalent
-    effect.
+    The equivalent effect is given by its key and its parts. The matrix maps coefficients of
+    the interaction to coefficients of the equivalent effect.
     """
     means = [constant_of(part) for part in effect.parts]
     free = [place for place, mean in enumerate(means) if mean is not None]
@@ -240,7 +240,7 @@ def _components(effect: Interaction) -> Iterator[tuple[Key, list[Any], Array]]:
 
 
 def _spread(effect: Interaction, rest: Sequence[Any], shares: Array) -> Array:
-    """Return the matrix of a component, expressed in coefficients of the interaction."""
+    """Return the matrix that maps coefficients of an interaction to one component of it."""
     kept = {text_of(part) for part in rest}
     factors = [
         np.eye(len(part.features))

@@ -1,4 +1,4 @@
-"""Encoding of the columns of a table as a design, dense or with categories as codes."""
+"""Encoding of a table as a design matrix, dense or with categories stored as codes."""
 
 import math
 import os
@@ -31,13 +31,13 @@ ROWS_PER_THREAD = 2**15
 threads then wait for each other more often."""
 COLUMNS_AT_ONCE = 20
 MOST_NUDGES = 4
-"""Largest number of times that a factor is rounded up, so that the ends of a range are
-scaled to the full height. Rounding errors may remain for ranges far from zero."""
+"""How often a scale factor may be rounded up, so that the ends of a range are scaled to the
+full height. For ranges far from zero, a rounding error may remain."""
 
 
 @dataclass(frozen=True, slots=True)
 class RangeScaler:
-    """Linear scaling of public ranges, stored as column vectors; use `RangeScaler.of`."""
+    """Linear scaling of public ranges to ± a height; use `RangeScaler.of` to create one."""
 
     middle: Array
     factor: Array
@@ -45,7 +45,7 @@ class RangeScaler:
 
     @classmethod
     def of(cls, ends: Sequence[tuple[float, float]], heights: Array) -> "RangeScaler":
-        """Prepare to scale every range to ± the given height."""
+        """Return the linear map that scales every range to ± its height."""
         lower, upper = np.array(ends, dtype=np.float64).reshape(-1, 2, 1).swapaxes(0, 1)
         middle, height = lower / 2 + upper / 2, np.reshape(heights, (-1, 1))
         factor = height / ((upper - lower) / 2)
@@ -59,7 +59,8 @@ class RangeScaler:
     ) -> None:
         """Write scaled columns into the rows of ``out``.
 
-        ``missing`` returns the replacement for missing values of a column, or raises.
+        ``missing`` returns the replacement for missing values of the column with a given
+        index, or raises an error.
         """
         for first in range(0, len(raw), COLUMNS_AT_ONCE):
             some = slice(first, first + COLUMNS_AT_ONCE)
@@ -86,7 +87,7 @@ def pieces(count: int) -> list[slice]:
 
 
 ROWS_AT_ONCE = 4096
-"""Number of rows of the design matrix that fit in the processor's cache."""
+"""Number of rows of the design matrix that are written at a time, to fit the cache."""
 THREAD_THRESHOLD_ROWS = 2**17
 """Smallest number of rows for which all cores are used."""
 
@@ -96,11 +97,12 @@ Made = TypeVar("Made")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Encoder:
-    """Encoder of the columns of a schema, prepared once for many tables; use `Encoder.of`.
+    """Encoder from tables to design matrices; use `Encoder.of` to create one.
 
-    Numeric features are stored as rows of an array. ``places`` are their indices in the
-    design, and ``lines`` are the rows of columns that are effects themselves. ``reach``
-    bounds the length of a row of the design.
+    Numeric features are written to an array with one row per feature. ``places`` are the
+    indices of these features in the design matrix. ``lines`` are the rows of the array that
+    belong to plain columns, not to terms. ``reach`` bounds the norm of a row of the design
+    matrix.
     """
 
     columns: tuple[Column, ...]
@@ -119,7 +121,7 @@ class Encoder:
     def of(
         cls, columns: Sequence[Column], effects: Sequence[Effect], weights: Array
     ) -> "Encoder":
-        """Prepare an encoder for effects, given the weights of their features."""
+        """Return an encoder for effects, given the weights of their features."""
         sizes = [len(effect.features) for effect in effects]
         starts = (np.cumsum(sizes) - sizes).tolist()
         laid: list[tuple[Any, int, int]] = list(zip(effects, starts, sizes, strict=True))
@@ -150,7 +152,7 @@ class Encoder:
         )
 
     def dense(self, values: list[Any]) -> Array:
-        """Return the design as a dense matrix, which is written in blocks of rows."""
+        """Return the design matrix as a dense array, which is filled in blocks of rows."""
         numbers, codes = self._read(values)
         matrix = np.zeros((len(values[0]), self.width))
 
@@ -166,14 +168,14 @@ class Encoder:
         return matrix
 
     def compact(self, values: list[Any]) -> CodedDesign:
-        """Return the design with categories stored as codes."""
+        """Return the design matrix with categories stored as codes."""
         numbers, codes = self._read(values)
         groups = tuple(joint.group(codes) for joint in self.joints)
         shape = (len(values[0]), self.width)
         return CodedDesign(numbers, self.places, groups, shape, self.reach)
 
     def _read(self, values: list[Any]) -> tuple[Array, list[AnyArray]]:
-        """Return weighted numbers, one row per feature, and the codes of categories."""
+        """Return the weighted numeric features, one per row, and codes of categories."""
         count = len(values[0])
         pairs = zip(self.columns, values, strict=True)
         read = _all(lambda pair: pair[0].read(pair[1]), pairs, count)
@@ -202,7 +204,7 @@ class Encoder:
 
 
 def _middle(columns: Sequence[Column], place: int) -> float:
-    """Return 0, the scaled middle of a range; raise if missing values are rejected."""
+    """Return 0, which encodes a missing value; raise an error if the column allows none."""
     column = columns[place]
     if column.missing == "refuse":
         raise refuse_missing(column.name, "midpoint")
@@ -213,8 +215,8 @@ def _middle(columns: Sequence[Column], place: int) -> float:
 class TermEncoder:
     """Encoder of terms other than columns: splines, polynomials and interactions.
 
-    ``dense`` holds numeric terms with their weight and the row of their first feature;
-    ``coded`` holds interactions of categories.
+    ``dense`` contains the numeric terms, each with the weight of its features and the row
+    of its first feature. ``coded`` contains the interactions of categories.
     """
 
     dense: tuple[tuple[Term, float, int], ...]
@@ -227,9 +229,10 @@ class TermEncoder:
     def of(
         cls, laid: Sequence[tuple[Any, int, int]], weights: Array, places: AnyArray
     ) -> "TermEncoder":
-        """Prepare for terms, each with the index of its first feature and their number.
+        """Return an encoder for terms, given the weights of all features.
 
-        ``places`` are the sorted indices of all numeric features.
+        ``laid`` contains every term, the index of its first feature, and the number of its
+        features. ``places`` are the sorted indices of all numeric features.
         """
         dense = tuple(
             (one, float(weights[s]), int(np.searchsorted(places, s)))
@@ -259,7 +262,7 @@ class TermEncoder:
             np.multiply(made, weight, out=out[start : start + len(made)])
 
     def codes(self, found: Mapping[str, AnyArray]) -> list[AnyArray]:
-        """Return for each coded term the index of the feature that is 1, −1 for none."""
+        """Return, per coded term, the index of the feature that is 1; −1 if all are 0."""
         units = Units({}, dict(found))
         return [term.encode(units) for term in self.coded]
 
@@ -287,7 +290,7 @@ def reuse_buffer() -> Iterator[None]:
 
 
 def _buffer(shape: tuple[int, int]) -> Array:
-    """Return an uninitialised array, which reuses the previous one if that is allowed."""
+    """Return an uninitialised array, in the memory of the previous one if allowed."""
     if not _memory.free:
         return np.empty(shape)
     _memory.free, size = False, math.prod(shape)

@@ -56,7 +56,7 @@ def schema_of_formula(schema: Any, formula: str) -> tuple[Any, bool]:
     offsets = [text for text in texts if text.startswith("offset(")]
     texts = [text for text in texts if text not in offsets]
     if len(offsets) > 1:
-        raise InvalidParameter("formula", "with at most one offset", offsets)
+        raise InvalidParameter("formula", "text with at most one offset", offsets)
     if offsets:
         schema = _with_offset(schema, offsets[0])
     if not texts:
@@ -67,7 +67,7 @@ def schema_of_formula(schema: Any, formula: str) -> tuple[Any, bool]:
 
 
 def _with_offset(schema: Any, text: str) -> Any:
-    """Return the schema with a declared number as its offset instead of as a column."""
+    """Return the schema with one of its numbers as the offset instead of as a column."""
     name = text.removeprefix("offset(").removesuffix(")").strip()
     logarithm = name.startswith("log(")
     name = (name.removeprefix("log(").removesuffix(")") if logarithm else name).strip("` ")
@@ -100,7 +100,8 @@ def _terms(formula: Any, names: Sequence[str]) -> tuple[str | None, list[list[st
     if not left:
         return None, right
     if len(left) != 1 or len(left[0]) != 1:
-        raise InvalidParameter("formula", "with a single target left of ~", formula)
+        must = f"text with a single target to the left of ~, such as {EXAMPLE}"
+        raise InvalidParameter("formula", must, formula)
     return left[0][0].strip("`"), right
 
 
@@ -136,4 +137,6 @@ def _check_target(schema: Any, name: str | None) -> None:
     if name is None or name in declared:
         return
     hint = did_you_mean(name, declared) or "Change the [target] of the schema instead."
-    raise InvalidParameter("formula", f"for the target {declared[0]!r}", name, hint)
+    raise InvalidParameter(
+        "target of the formula", f"that of the schema, {declared[0]!r}", name, hint
+    )

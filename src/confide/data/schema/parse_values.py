@@ -22,15 +22,15 @@ from confide._types import AnyArray, Array
 from confide.errors import InvalidData, InvalidParameter
 
 BEYOND_DOUBLES = 2**53
-"""Integers from here on are not all representable as doubles, to which a column of integers
-is converted if a value is missing."""
+"""Not all integers beyond this number are representable as doubles. Columns of integers are
+converted to doubles if a value is missing."""
 TRUTHS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 """Accepted strings for a Boolean, in lower case; 1 and 0 are accepted as well."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class CodedText:
-    """A text column, stored as indices into distinct ``texts``, with −1 for missing."""
+    """A text column, stored as indices into distinct ``texts``; −1 means missing."""
 
     codes: AnyArray
     texts: list[str]
@@ -40,7 +40,7 @@ class CodedText:
 
     @property
     def missing(self) -> bool:
-        """Whether any row is missing."""
+        """Whether any value is missing."""
         return bool((self.codes < 0).any())
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
@@ -60,7 +60,7 @@ def as_cells(values: Any) -> Any:
 
 
 def as_numbers(values: Any, name: str) -> AnyArray:
-    """Convert a column to an array of any numeric type; missing values become NaN."""
+    """Convert a column to a numeric array; missing values become NaN."""
     kind = getattr(values, "dtype", None)
     if isinstance(kind, np.dtype) and kind.kind in "fiub":
         return np.asarray(values)
@@ -86,7 +86,7 @@ def not_numbers(columns: Sequence[str]) -> InvalidData:
 
 
 def cells_as_numbers(cells: AnyArray) -> Array | None:
-    """Convert an array of objects to numbers; return None if any is not a number."""
+    """Convert an array of objects to numbers; return None if any object is no number."""
     read = [_number(cell) if not _is_missing(cell) else math.nan for cell in cells.flat]
     if None in read:
         return None
@@ -138,8 +138,8 @@ def as_booleans(values: Any, name: str) -> AnyArray:
 def as_days(values: Any, name: str) -> Array:
     """Convert dates to day numbers (`date.toordinal`); missing values become NaN.
 
-    Strings must be in ISO format, such as 2024-12-31, with or without a time. The local
-    date of a time with a time zone is used.
+    Strings must be in ISO format, such as 2024-12-31, with or without a time. For a
+    time with a time zone, the local date is used.
     """
     column = values if isinstance(values, CodedText) else pd.Series(values)
     if isinstance(column, pd.Series) and isinstance(column.dtype, pd.ArrowDtype):
@@ -164,9 +164,9 @@ def as_days(values: Any, name: str) -> Array:
 def level_codes(
     values: Any, levels: tuple[Any, ...], what: str, *, other: int = -1
 ) -> AnyArray:
-    """Return the position of each value among the levels.
+    """Return the index of each value in the tuple of levels.
 
-    A missing value has position −1, and an undeclared one ``other``. True and False equal 1
+    A missing value has index −1, and an undeclared value ``other``. True and False equal 1
     and 0. A text column with only numeric levels, or a numeric column with only text
     levels, is rejected, because no value could match.
     """
@@ -191,12 +191,12 @@ def _check_type(values: Any, levels: tuple[Any, ...], what: str) -> None:
 
 
 def check_levels_of_type(levels: tuple[Any, ...], what: str, *, text: bool) -> None:
-    """Reject levels that cannot occur in a text column, or in a numeric column."""
+    """Reject levels none of which can occur in a text column, or in a numeric column."""
     if not any(isinstance(level, str) is text for level in levels):
         holds, none = ("text", "text") if text else ("numbers", "a number")
         raise InvalidData(
             f"{what} holds {holds}, but none of its declared values is {none}. Declare "
-            "them in the type that the table holds, or convert the table first."
+            "values of the type that the table holds, or convert the table first."
         )
 
 
@@ -218,7 +218,10 @@ def check_levels(what: str, levels: Any, least: int) -> tuple[Any, ...]:
     far = [level for level in real if not -BEYOND_DOUBLES < level < BEYOND_DOUBLES]
     if any(level not in (math.inf, -math.inf) for level in far):
         raise InvalidParameter(
-            what, "numbers below 2**53, or text", levels, "Declare larger ones as text."
+            what,
+            "text, or numbers between -2**53 and 2**53",
+            levels,
+            "Declare larger numbers as text.",
         )
     return found
 
@@ -262,12 +265,12 @@ def _distinct(values: Any, what: str) -> tuple[AnyArray, Sequence[Any]]:
 def one_by_one(
     values: Any, read: Callable[[Any], float | None], name: str, fault: InvalidData
 ) -> Array:
-    """Convert a column to numbers, each distinct value once; missing becomes NaN.
+    """Convert a column to numbers, each distinct value once; missing values become NaN.
 
     Parameters
     ----------
     values : sequence
-        The cells of the column.
+        The values of the column.
     read : callable
         Returns the number for a value, or None if the value cannot be read.
     name : str
@@ -278,7 +281,7 @@ def one_by_one(
     Returns
     -------
     ndarray of float
-        One number per cell.
+        One number per value.
 
     Examples
     --------
@@ -297,7 +300,7 @@ def one_by_one(
 
 
 def _expand_codes(found: Array, codes: AnyArray) -> Array:
-    """Return the number of every row from its code, and NaN for code −1."""
+    """Return the number that belongs to the code of every row; NaN for code −1."""
     spread: Array = np.append(found, np.nan).take(codes)
     return spread
 
@@ -305,8 +308,8 @@ def _expand_codes(found: Array, codes: AnyArray) -> Array:
 def _own_type(value: Any) -> Any:
     """Convert a NumPy scalar to the corresponding Python type.
 
-    Comparing a NumPy number in single precision with a double can round the double, and
-    thus find different numbers equal.
+    Comparing a NumPy number in single precision with a double can round the double, so
+    different numbers may compare as equal.
     """
     plain = isinstance(value, np.bool_ | np.number | np.str_)
     return value.item() if plain and not isinstance(value, np.timedelta64) else value

@@ -1,8 +1,8 @@
 """Public histogram grids for estimating the range of a column.
 
-The cells are octaves on both sides of zero, from one power of two to the next, cut off at
-the declared limits of the column. A range that is declared ten or a hundred times too wide
-therefore adds a few empty cells and leaves the others unchanged. Every cell is divided into
+The bins extend from one power of two to the next, on both sides of zero, and end at the
+declared limits of the column. A range that is declared ten or a hundred times too wide
+therefore adds a few empty bins and leaves the others unchanged. Every bin is divided into
 equal parts for a finer estimate. The grid does not depend on data.
 """
 
@@ -13,22 +13,25 @@ import numpy as np
 from confide._types import AnyArray, Array
 
 PARTS = 64
-"""Number of equal parts of a cell."""
+"""Number of equal parts into which every bin is divided."""
 LOWEST_OCTAVE, HIGHEST_OCTAVE = -20, 60
-"""Exponents of the smallest and the largest power of two that serve as edges."""
+"""Exponents of the smallest and the largest power of two that serve as bin edges."""
 SMALLEST_NUMBER = 2.0**LOWEST_OCTAVE
 KEY_SHIFT, KEYS = 46, 2**18
-"""Shift that leaves the first 18 bits of a double: sign, exponent and six more bits."""
+"""Right shift that leaves the first 18 bits of a double, and the number of such keys.
+
+These bits are the sign, the exponent and six bits of the significand.
+"""
 DAY_OCTAVES = 22.0
-"""Number of octaves of days on each side of the origin, enough for all dates."""
+"""Number of bin edges, at 1, 2, 4, … days, on each side: enough for all dates."""
 USUAL_SPAN = (-(2.0**HIGHEST_OCTAVE), 2.0**HIGHEST_OCTAVE)
 LARGEST_DOUBLE = float(np.finfo(np.float64).max)
 WHOLE_REACH = (-LARGEST_DOUBLE, LARGEST_DOUBLE)
 SMALLEST_PART, SMALLEST_WIDTH = 2.0**-40, 1e-90
-"""Smallest width of a range that can be divided, relative to its ends and absolute. The
-parts of narrower ranges would not be distinct in double precision."""
+"""Smallest width of a range that can be divided: relative to its larger end, and absolute.
+The parts of narrower ranges would not be distinct in double precision."""
 LEAST_GAP, LEAST_GAP_SHARE = 2.0**-40, 2.0**-20
-"""Edges closer to a limit than these distances, absolute and relative, are omitted."""
+"""Bin edges closer to a limit than these distances (absolute, relative) are omitted."""
 
 
 def is_divisible(lower: float, upper: float) -> bool:
@@ -39,7 +42,7 @@ def is_divisible(lower: float, upper: float) -> bool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RangeGrid:
-    """Cells between consecutive edges; the outermost cells include all values beyond."""
+    """Bins between consecutive edges; the outer bins also count the values beyond them."""
 
     edges: Array
 
@@ -51,7 +54,7 @@ class RangeGrid:
         span: tuple[float, float] = USUAL_SPAN,
         reach: tuple[float, float] = WHOLE_REACH,
     ) -> "RangeGrid":
-        """Return the grid between two limits, either of which may be None.
+        """Return the grid between two limits, either of which may be missing (None).
 
         A missing limit is replaced by the corresponding end of ``span``. If the other limit
         is close to that end or beyond it, twice the other limit is used instead, but never
@@ -72,7 +75,7 @@ class RangeGrid:
 
     @classmethod
     def of_days(cls, lower: float, upper: float, origin: float) -> "RangeGrid":
-        """Return the grid between two days: octaves of days before and after an origin."""
+        """Return a grid between two days, with edges 0, 1, 2, 4, … days from ``origin``."""
         octaves = np.exp2(np.arange(DAY_OCTAVES))
         edges = origin + np.concatenate([-octaves[::-1], [0.0], octaves])
         inside = edges[(edges > lower) & (edges < upper)]
@@ -80,7 +83,7 @@ class RangeGrid:
 
     @property
     def cells(self) -> int:
-        """Number of cells."""
+        """Number of bins."""
         return len(self.edges) - 1
 
     @property
@@ -91,7 +94,7 @@ class RangeGrid:
     def place(self, values: AnyArray) -> AnyArray:
         """Return the index of the part that contains each value, or −1 if it is missing.
 
-        Parts are numbered consecutively over all cells. The index of a value does not
+        Parts are numbered consecutively over all bins. The index of a value does not
         depend on other values.
         """
         with np.errstate(over="ignore", invalid="ignore"):
@@ -107,16 +110,17 @@ class RangeGrid:
         return np.where(known, cell * PARTS + part, -1)
 
     def count(self, values: AnyArray) -> Array:
-        """Return the number of values in each part, with one row per cell.
+        """Return the number of values in each part, as an array with one row per bin.
 
-        Doubles with the same first 18 bits form an interval. Their counts are added to a
-        part together if both ends of the interval lie in that part.
+        For speed, values are first counted by the leading 18 bits of the double. Doubles
+        with the same leading bits form an interval. If both ends of the interval lie in one
+        part, its count is added to that part; otherwise its values are placed one by one.
         """
         with np.errstate(over="ignore"):
             # Adding 0 turns -0.0 into 0.0.
             doubles = np.asarray(values, dtype=np.float64) + 0.0
         bits = np.ascontiguousarray(doubles).view(np.int64)
-        # Cells contain their lower edges, which are farther from 0 for negative numbers.
+        # Bins contain their lower edges, which are farther from 0 for negative numbers.
         keys = bits >> 63
         keys += bits
         keys >>= KEY_SHIFT
@@ -141,7 +145,7 @@ class RangeGrid:
         return found.astype(np.float64)
 
     def edges_at(self, places: AnyArray) -> Array:
-        """Return the lower edges of parts; the index after the last gives the upper end."""
+        """Return the lower edges of parts; the index past the last gives the upper end."""
         cell, part = np.divmod(places, PARTS)
         own = np.minimum(cell, self.cells - 1)
         lower = self.edges[own]
@@ -150,5 +154,5 @@ class RangeGrid:
 
 
 def counts_between(counts: Array, places: AnyArray) -> Array:
-    """Sum the counts of parts between consecutive indices of parts."""
+    """Sum the counts of the parts between each two consecutive indices."""
     return np.add.reduceat(counts.ravel(), places[:-1])

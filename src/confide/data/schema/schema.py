@@ -61,25 +61,25 @@ from confide.data.schema.terms import Effect, checked_terms, columns_of, read_te
 from confide.errors import InvalidParameter, did_you_mean
 
 INTERCEPT_HEIGHT = 0.3
-"""Height of the intercept column as a share of the row norm."""
+"""Value of the intercept column, as a fraction of the bound on the norm of rows."""
 UNNAMED = "data"
 """Default name of a dataset; ledgers reject it."""
 MOST_ROWS_PER_PERSON = 10**6
 SHARE_POWER = 0.0
-"""Default power p: the share of a column with k features is proportional to k^(−p)."""
+"""Default exponent p: weights of the k features of a column are ∝ k^(−p)."""
 EARLIER_SHARE_POWER = 0.25
-"""Power for older model files, which do not record it."""
+"""Exponent for older model files, which do not record it."""
 ROUNDING_MARGIN = 1e-14
-"""Relative margin below length 1, so that rounding never makes a row longer than 1."""
+"""Relative margin below norm 1, so that the norm of a rounded row never exceeds 1."""
 
 
 @dataclass(frozen=True)
 class Schema:
     """Public description of a table: its columns, the target and a name.
 
-    A schema defines a design matrix whose rows have length at most 1. A public rule
-    determines the share of each column in that length. Most rows are shorter than 1.
-    `record_norm` is the length up to which a record has weight 1.
+    A schema defines a design matrix whose rows have Euclidean norm at most 1. A public rule
+    determines the weights of the features. The norm of most rows is well below 1;
+    `record_norm` is the norm at which a record has weight 1.
 
     Parameters
     ----------
@@ -92,21 +92,21 @@ class Schema:
         Name of the dataset, under which a ledger records privacy charges. A fit with a
         ledger requires a name.
     rows_per_person : int, default=1
-        Largest number of rows of one person. Fits protect persons, by group privacy.
+        Largest number of rows of one person. Guarantees hold for persons, by group privacy.
     rows : int, optional
         Approximate number of rows, if publicly known. It affects accuracy but not privacy.
     bought : tuple of Purchase, default=()
         Facts in this schema that were released from a dataset, with their privacy cost.
     share_power : float, default=0
-        The share of a column with k levels is k^(−share_power) times the share of a number.
-        By default all columns have the same share.
+        Features of a column with k levels have k^(−share_power) times the weight of a
+        numeric feature. By default, all features have the same weight.
     terms : tuple of str, optional
         Effects of the model, such as "age", "bs(weight, df=5)", "poly(age, 2)" or
         "age:region". By default there is one effect per column.
     case_weights : CaseWeights, optional
         Weights of the records.
     offset : Column, optional
-        Number that is added to the linear predictor, such as the logarithm of an exposure.
+        Number that is added to the linear predictor, such as the log of an exposure.
 
     Raises
     ------
@@ -159,7 +159,7 @@ class Schema:
                 names,
             )
         if not isinstance(self.name, str) or not self.name:
-            raise InvalidParameter("name", "the name of the dataset, as text", self.name)
+            raise InvalidParameter("name", "the name of the dataset, not empty", self.name)
         count = _whole("rows_per_person", self.rows_per_person, MOST_ROWS_PER_PERSON)
         object.__setattr__(self, "rows_per_person", count)
         power: Any = self.share_power
@@ -178,7 +178,7 @@ class Schema:
         weights = self.case_weights
         if weights is not None:
             if not isinstance(weights, CaseWeights):
-                raise InvalidParameter("case_weights", "CaseWeights", weights)
+                raise InvalidParameter("case_weights", "a CaseWeights object", weights)
             weights.check_labels(self.target.labels)
         if self.offset is not None:
             check_offset(self.offset)
@@ -217,8 +217,9 @@ class Schema:
         """
         found, constant = schema_of_formula(self, formula)
         if not constant:
-            must = "with an intercept; leave 0 or - 1 out, and set fit_intercept=False"
-            raise InvalidParameter("formula", must, formula)
+            must = "text with an intercept, without the terms 0 and -1"
+            hint = "For a model without an intercept, set fit_intercept=False."
+            raise InvalidParameter("formula", must, formula, hint)
         return found
 
     @cached_property
@@ -228,7 +229,7 @@ class Schema:
 
     @property
     def offset_middle(self) -> float:
-        """The middle of the range of offsets, which the intercept absorbs."""
+        """Middle of the range of offsets, by which the fitted intercept is shifted."""
         return 0.0 if self.offset is None else middle_of(self.offset)
 
     @cached_property
@@ -353,7 +354,7 @@ class Schema:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """Assumptions of a guarantee about facts that were released earlier."""
+        """Assumptions, in words, of a guarantee about facts that were released earlier."""
         return tuple(one.assumption(self.name) for one in self.bought)
 
     def with_ranges(self, ranges: Mapping[str, tuple[float, float]]) -> "Schema":
@@ -383,7 +384,7 @@ class Schema:
 
     @cached_property
     def weights(self) -> Array:
-        """Weights of the features, chosen so that no row is longer than 1."""
+        """Weights of the features, chosen so that no row has a norm above 1."""
         sizes = np.array([len(effect.features) for effect in self.effects])
         shares = sizes**-self.share_power
         shares /= np.linalg.norm(shares) * (1 + ROUNDING_MARGIN)
@@ -393,21 +394,20 @@ class Schema:
 
     @cached_property
     def typical_length(self) -> float:
-        """Typical length of a row, from public facts: at most 1.
+        """Typical norm of a row, at most 1, computed from public facts.
 
-        This is the root mean square length of rows whose numbers are uniformly distributed
-        over their ranges and whose levels are equally frequent. A number contributes a
-        third of its squared weight to the mean square, and a category all of it.
+        This is the root mean square norm if numbers are uniform on their ranges and levels
+        equally frequent. A number adds a third of its squared weight, a category all of it.
         """
         squares = [effect.mean_squares() for effect in self.effects]
         return min(1.0, math.sqrt(float(self.weights**2 @ np.concatenate(squares))))
 
     def record_norm(self, height: float) -> float:
-        """Return X, the length up to which a record has weight 1.
+        """Return X, the norm of a row at which a record has weight 1.
 
-        X is the typical length of a row, including an intercept column of the given height.
-        Mechanisms that weight records give longer records the weight X/‖x‖, so that no
-        record affects a fit more than a row of length X.
+        X is the typical norm of a row, including an intercept column of the given height.
+        Mechanisms that weight records use the weight X/‖x‖, up to a maximum, so that no
+        record affects a fit more than one of norm X.
         """
         return math.hypot(self.typical_length, height)
 
@@ -422,7 +422,7 @@ class Schema:
         return encoder.dense(self._values(frame))
 
     def design(self, frame: Any) -> Array:
-        """Return the weighted design matrix, whose rows have length at most 1."""
+        """Return the weighted design matrix, whose rows have norm at most 1."""
         return self._encoder.dense(self._values(frame))
 
     def compact_design(self, frame: Any) -> CodedDesign:
@@ -440,7 +440,7 @@ class Schema:
         return pick_columns(frame, name)[0]
 
     def cases(self, frame: Any, places: Any = None) -> Cases:
-        """Return weights and offsets of records; ``places`` are the indices of labels."""
+        """Return case weights and offsets, given the label indices of records."""
         weights, weight, offset = self.case_weights, None, None
         if weights is None and self.offset is None:
             return NO_CASES
@@ -459,7 +459,7 @@ class Schema:
         return self.column(frame, self.target.column)
 
     def kept(self, frame: Any) -> Any:
-        """Return the rows to fit, without rows whose missing target is to be dropped."""
+        """Return the rows to fit; drop rows without a target if the schema says so."""
         if self.target.missing != "drop":
             return frame
         if speaks_arrow(frame):
@@ -476,19 +476,19 @@ class Schema:
         return whole[:-1], float(whole[-1])
 
     def unidentified_directions(self, height: float) -> Array:
-        """Return a basis of the unidentified directions of the coefficients, as columns.
+        """Return a basis, as columns, of the directions that are not identified.
 
-        They do not change the linear predictor of rows without missing or undeclared
-        levels. ``height`` is the height of the intercept column, or 0 without intercept.
+        Moving coefficients along them does not change the linear predictor of rows without
+        missing or undeclared levels. ``height`` is the value of the intercept column, or 0.
         """
         found = still_directions if self.terms else unidentified_directions
         return found(self.effects, self.weights, height)
 
     def display_map(self) -> Display:
-        """Return the map from slopes and the intercept to summary lines.
+        """Return the map from slopes and intercept to the lines of the coefficient table.
 
-        Summary lines are effects per original unit. Levels of a category are compared with
-        the baseline of its column, by default the average of its levels.
+        The lines are effects per original unit. Levels of a category are compared with the
+        baseline of its column, by default the average of its levels.
         """
         return display(self.effects, self.weights)
 

@@ -39,7 +39,7 @@ def quoted(text: str) -> str:
 
 
 def write_toml(content: Mapping[str, Any], above: str = "") -> str:
-    """Return a mapping of plain values, lists and further mappings as TOML."""
+    """Return a nested mapping of plain values and lists as TOML."""
     tables = {key: value for key, value in content.items() if isinstance(value, Mapping)}
     lines = [
         f"{quoted_key(key)} = {_value(value)}\n"
@@ -79,7 +79,7 @@ SECTIONS = (
     *("target", "case_weights", "offset", "columns", "bought"),
 )
 _TARGET = {"column": '"outcome"', "lower": "0", "upper": "120"}
-"""Example values for the fields of a target."""
+"""Example values for the fields of a target, for messages."""
 
 
 def alternatives(names: Sequence[str]) -> str:
@@ -89,7 +89,7 @@ def alternatives(names: Sequence[str]) -> str:
 
 
 def check_sections(content: Any) -> None:
-    """Reject missing and unknown sections of a schema."""
+    """Reject a schema with missing, unknown or unfilled sections."""
     if not isinstance(content, Mapping):
         raise _no_schema(type(content).__name__, "")
     strange = [key for key in content if key not in SECTIONS]
@@ -185,7 +185,7 @@ def _build(
     if strange:
         shown = [key for key in known if key != "name"]
         hint = did_you_mean(strange[0], shown)
-        raise InvalidParameter(where, f"described by the fields {shown}", strange, hint)
+        raise InvalidParameter(f"fields of {where}", f"among {shown}", strange, hint)
     absent = tuple(key for key in needed if key not in entry)
     if absent:
         raise _incomplete(where, absent, entry, examples)
@@ -238,9 +238,10 @@ class Purchase:
 
     ``kind`` is the type of the facts, such as "ranges". ``facts`` maps names to values: a
     number, text, a date, or a list of these. For ranges, the names are columns and the
-    values are pairs of ends. ``budget`` and ``neighbours`` describe the privacy cost and
-    the neighbour relation. ``entry`` is the number of the charge in a ledger, and empty if
-    there was no ledger. ``use`` is the purpose of the facts, if it matters.
+    values are pairs of lower and upper ends. ``budget`` and ``neighbours`` describe the
+    privacy cost and the neighbour relation. ``bought_on`` is the date of the release.
+    ``entry`` is the number of the charge in a ledger; it is empty if there was no ledger.
+    ``use`` is the purpose of the facts, if it matters.
     """
 
     kind: str
@@ -255,14 +256,12 @@ class Purchase:
     def __post_init__(self) -> None:
         texts = [getattr(self, one.name) for one in fields(self) if one.name != "facts"]
         if not all(isinstance(text, str) and text.isprintable() for text in texts):
-            raise InvalidParameter(
-                "purchase of a schema", "described by single lines of text", texts
-            )
+            raise InvalidParameter("values of a purchase", "single lines of text", texts)
         named = isinstance(self.facts, Mapping) and all(
             isinstance(name, str) for name in self.facts
         )
         if not named or not self.facts:
-            must = "a table of facts by name, such as age = [17, 90]"
+            must = "a table with at least one fact, such as age = [17, 90]"
             raise InvalidParameter("facts of a purchase", must, self.facts)
         plain = {name: _plain_fact(name, value) for name, value in self.facts.items()}
         object.__setattr__(self, "facts", plain)
@@ -274,7 +273,7 @@ class Purchase:
             ) from None
 
     def assumption(self, dataset: str) -> str:
-        """Return the assumption about this purchase in a guarantee for a dataset."""
+        """Return, as text, what a guarantee for a dataset assumes about this purchase."""
         what = f"{self.kind} of {', '.join(list(self.facts)[:MOST_FACTS])}"
         more = len(self.facts) - MOST_FACTS
         what += f" and {more} more" if more > 0 else ""
@@ -291,7 +290,7 @@ def _plain_fact(name: str, value: Any) -> Any:
         return tuple(_plain_fact(name, one) for one in value)
     if not isinstance(value, bool | int | float | str | date):
         must = "a number, text, a date, or a list of these"
-        raise InvalidParameter(f"value of the purchase {name!r}", must, value)
+        raise InvalidParameter(f"fact {name!r} of a purchase", must, value)
     return value.isoformat() if isinstance(value, date) else value
 
 
@@ -300,12 +299,14 @@ def read_purchases(content: Any) -> tuple[Purchase, ...]:
     if not isinstance(content, Mapping) or not all(
         isinstance(entry, Mapping) for entry in content.values()
     ):
-        raise InvalidParameter("[bought]", "a table with a section per purchase", content)
+        raise InvalidParameter("[bought]", "a table with one section per purchase", content)
     known = [field.name for field in fields(Purchase)]
     for name, entry in content.items():
         if set(entry) - set(known) or set(known) - {"entry", "use"} - set(entry):
             raise InvalidParameter(
-                f"[bought.{name}]", f"described by the fields {known}", list(entry)
+                f"fields of [bought.{name}]",
+                f"{known}, where 'entry' and 'use' may be left out",
+                list(entry),
             )
     return tuple(Purchase(**entry) for entry in content.values())
 

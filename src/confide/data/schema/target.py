@@ -45,7 +45,7 @@ class Target:
         that limits may be wider than necessary or missing; "public" uses the limits
         unchanged; "auto" leaves the choice to the fit.
     typical : tuple of two floats, optional
-        Numbers between which about four in five values lie, if that is publicly known.
+        Numbers between which about four in five values lie, if this is publicly known.
         Plans use them; fits do not.
     share : sequence of float or mapping, optional
         Proportions of the labels, if publicly known. Plans use them; fits do not.
@@ -78,14 +78,16 @@ class Target:
 
     def __post_init__(self) -> None:
         if not isinstance(self.column, str) or not self.column:
-            raise InvalidParameter("column of the target", "text", self.column)
+            raise InvalidParameter("column of the target", "text, not empty", self.column)
         if self.missing not in ("refuse", "drop"):
             raise InvalidParameter(
                 f"missing of target {self.column!r}", "'refuse' or 'drop'", self.missing
             )
         if not isinstance(self.unit, str) or (self.unit and self.labels is not None):
             raise InvalidParameter(
-                f"unit of target {self.column!r}", "text, for numbers only", self.unit
+                f"unit of target {self.column!r}",
+                "text, and left out for labels",
+                self.unit,
             )
         if self.range not in get_args(RangeSource):
             raise InvalidParameter(
@@ -146,7 +148,7 @@ class Target:
         return float if self.labels is None else str
 
     def faults(self, values: Any) -> Faults:
-        """Return which non-missing values are not labels, not numbers or out of range."""
+        """Return masks of the non-missing values that violate the declaration."""
         if self.ends is None:
             return Faults.of_levels(values, self.levels, self.column)
         return Faults.of_numbers(numbers_or_nan(values), self.ends)
@@ -182,9 +184,9 @@ class Target:
 
     @property
     def grid(self) -> RangeGrid | None:
-        """The grid for estimating the range privately.
+        """Histogram grid for a private estimate of the range.
 
-        None for labels, and if the declared range is too narrow to be divided.
+        It is None for labels, and if the declared range is too narrow to be divided.
         """
         ends = self.ends
         return self._grid if ends is not None and is_divisible(*ends) else None
@@ -217,7 +219,9 @@ class Target:
         bound: Any = self.bound
         if not _is_real(bound) or not 1 / LARGEST_NUMBER <= bound <= LARGEST_NUMBER:
             raise InvalidParameter(
-                f"bound of target {self.column!r}", "a positive, finite number", bound
+                f"bound of target {self.column!r}",
+                f"a positive number of at most {LARGEST_NUMBER:g}",
+                bound,
             )
         object.__setattr__(self, "bound", _plain(bound))
 

@@ -17,7 +17,7 @@ BATCH_ROWS = 2**16
 """Largest number of rows per block; longer batches are divided."""
 
 Batches: TypeAlias = Callable[[], Iterable[Any]]
-"""A part of a table: a function that yields all its batches at every call."""
+"""Function that yields all batches of one part of a table whenever it is called."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -46,7 +46,7 @@ class BatchSource:
     batch_rows : int, default=65536
         Largest number of rows per block in computations.
     division : Division, optional
-        Random division of the rows, of which only one side is read.
+        Random division of the rows in two, of which only one half is read.
 
     Raises
     ------
@@ -88,7 +88,7 @@ class BatchSource:
     def __post_init__(self) -> None:
         names, parts = _listed("names", self.names), _listed("parts", self.parts)
         if len(set(names)) < len(names) or not all(isinstance(n, str) for n in names):
-            must = "distinct names of columns"
+            must = "different column names, as text"
             raise InvalidParameter("names", must, list(names))
         if not all(callable(part) for part in parts):
             must = "functions without arguments, each of which yields batches"
@@ -117,7 +117,7 @@ class BatchSource:
         target: bool = True,
         only: str | Sequence[str] | None = None,
     ) -> tuple[Source, ...]:
-        """Return the parts of the table, with declared, selected or all columns."""
+        """Return the parts, with the columns of ``schema`` or ``only`` (by default all)."""
         wanted = list(self.names)
         if only is not None:
             wanted = [only] if isinstance(only, str) else list(only)

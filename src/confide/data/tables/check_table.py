@@ -22,7 +22,7 @@ from confide.data.tables.files import as_frame, open_table, walk
 from confide.errors import InvalidData, closest
 
 RANGE = "its range"
-"""Entry of `Finding.unmatched` if all values of a number lie outside its range."""
+"""Entry of `Finding.unmatched` if all values of a number are outside its range."""
 MOST_NAMED = 20
 """Largest number of undeclared values that are listed, in order of frequency."""
 MOST_KEPT = 2**16
@@ -55,7 +55,7 @@ class Undeclared:
 
     @property
     def difference(self) -> str:
-        """The difference between the values, if it is only in blanks or case."""
+        """Description of the difference if only blanks or case differ; otherwise empty."""
         if self.nearest is None:
             return ""
         if self.value.strip() == self.nearest.strip():
@@ -87,8 +87,8 @@ class Finding:
     refused : bool, default=False
         Whether a fit would reject the table because of this column.
     unmatched : tuple of str, default=()
-        Declared labels that do not occur, all levels if none of them occurs, or "its range"
-        if no value lies within the range.
+        Labels of the target that do not occur; or all levels, if none of them occurs; or
+        "its range", if no value lies within the range.
 
     Examples
     --------
@@ -116,7 +116,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Comparison of a table with its schema, which is confidential.
+    """Comparison of a table with its schema. The result is confidential.
 
     Parameters
     ----------
@@ -129,7 +129,8 @@ class Comparison:
     findings : tuple of Finding
         Findings for each declared column of the table.
     separator : str, optional
-        Character in the name of the only column that may be an unrecognised separator.
+        If the table has only one column: character in its name that may be an unrecognised
+        separator.
 
     Examples
     --------
@@ -257,7 +258,7 @@ class Tally:
 
 
 def _as_text(parts: Sequence[Part]) -> Schema:
-    """Return a schema under which columns are read as text, without rejecting values."""
+    """Return a schema that reads columns as text and rejects no value."""
     columns = tuple(Category(part.name, part.levels or ("\0 ",)) for part in parts)
     unused = Target("\0".join(column.name for column in columns) + "\0", bound=1)
     return Schema(columns, unused)
@@ -312,7 +313,7 @@ def _tally(part: Part, values: pd.Series) -> Tally:
 
 
 def _distinct(part: Part, values: pd.Series) -> tuple[Any, AnyArray]:
-    """Return distinct values and their counts; numeric values are not combined."""
+    """Return distinct values and their counts; numbers are listed singly, with count 1."""
     if part.dtype is float and values.dtype.kind in "iuf":
         known = pd.Index(values.dropna())
         return known, np.ones(len(known), dtype=np.int64)

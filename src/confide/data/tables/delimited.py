@@ -44,7 +44,7 @@ MARK = b"\xef\xbb\xbf"
 
 
 def _among(signs: str) -> AnyArray:
-    """Return a table that marks the given characters among the 256 byte values."""
+    """Return a Boolean array that marks the given characters among the 256 bytes."""
     return np.isin(np.arange(256), list(signs.encode()))
 
 
@@ -91,7 +91,7 @@ def check_quotes(stream: IO[bytes], separator: str) -> bool:
 
 
 def _windows(stream: IO[bytes]) -> Iterator[tuple[bytes, int, int, int]]:
-    """Yield windows of bytes, each with a start, a stop and its offset in the file.
+    """Yield windows of bytes, each with a start, a stop and the offset of the window.
 
     The bytes to examine are those from start to stop. The window also contains the last
     preceding byte that is not a space, and one following byte.
@@ -120,7 +120,7 @@ def _before(text: AnyArray, places: AnyArray) -> AnyArray:
 
 
 def _line(stream: IO[bytes], place: int) -> int:
-    """Return the number of the line that contains a byte, given its offset."""
+    """Return the number of the line that contains the byte at offset ``place``."""
     stream.seek(0)
     line = 1
     while place > 0 and (piece := stream.read(min(CHUNK_BYTES, place))):
@@ -165,7 +165,11 @@ def read_header(path: Path) -> tuple[list[str], str]:
             line = stream.readline(LONGEST_HEADER)
         text = line.decode("utf-8-sig").rstrip("\r\n")
         if not text.strip() or len(line) == LONGEST_HEADER:
-            raise InvalidData(f"the first line of {path} must hold the column names.")
+            fault = "longer than 1 MiB" if text.strip() else "empty"
+            raise InvalidData(
+                f"the first line of {path} must hold the column names; it is {fault}. Add "
+                "a line of names."
+            )
         if text.count('"') % 2:
             raise InvalidData(
                 f"the first line of {path} must hold all column names, but a quote in it "
@@ -178,7 +182,8 @@ def read_header(path: Path) -> tuple[list[str], str]:
             ]
         except csv.Error:
             raise InvalidData(
-                f"the first line of {path} must hold the column names, correctly quoted."
+                f"the first line of {path} must hold the column names, correctly quoted; "
+                "it cannot be read as CSV. Check its quotes."
             ) from None
     names, separator = max(splits, key=lambda split: len(split[0]))
     return [name.rstrip(" ") for name in names], separator
@@ -190,7 +195,8 @@ def read_delimited(
     """Read a CSV file.
 
     With a schema, only declared columns are read, in their declared types. Without a
-    schema, the columns in ``numbers`` are read as numbers, and pandas infers other types.
+    schema, the columns in ``numbers`` are read as numbers, and pandas infers the types of
+    the others.
     """
     text = DelimitedText.of(path, schema, target=target, numbers=numbers)
     return text.declared(text.whole())
@@ -204,7 +210,7 @@ def read_pieces(
     rows: int,
     numbers: Sequence[str] = (),
 ) -> Iterator[pd.DataFrame]:
-    """Yield the table of `read_delimited` in blocks of ``rows`` rows, at least one."""
+    """Yield the table of `read_delimited` in one or more blocks of up to ``rows`` rows."""
     text = DelimitedText.of(path, schema, target=target, numbers=numbers)
     with text.pieces(rows) as pieces:
         frame = text.next_of(pieces)
@@ -219,8 +225,8 @@ def read_pieces(
 class DelimitedText:
     """A delimited text file, with the types in which its columns are read.
 
-    Types are determined by declarations and not inferred from the file: the columns in
-    ``numbers`` are doubles, and all other columns of a schema are text.
+    With a schema, types are determined by declarations and not inferred from the file: the
+    columns in ``numbers`` are doubles, and all others are text.
     """
 
     path: Path
@@ -258,10 +264,10 @@ class DelimitedText:
         return cls(path, schema, tuple(wanted), tuple(numbers), settings)
 
     def whole(self) -> pd.DataFrame:
-        """Return the whole table, with every column in its type.
+        """Return the whole table, with every column in its declared type.
 
-        pandas is fastest when it infers types. Columns for which it infers another type, if
-        only in some rows, are read again.
+        pandas is fastest when it infers types itself. Columns for which it infers another
+        type than declared, even if only in some rows, are read again.
         """
         frame: pd.DataFrame = self._numeric(lambda: self._read(self._guessed))
         if self.schema is None:
@@ -315,7 +321,7 @@ class DelimitedText:
         return pd.read_csv(self.path, dtype=types, chunksize=chunksize, **settings)
 
     def _numeric(self, read: Callable[[], Any]) -> Any:
-        """Return the table; raise an error that names any column that is not numeric."""
+        """Return ``read()``; if it fails, raise an error that names non-numeric columns."""
         with translate_read_errors_locked(self.path):
             try:
                 return read()
@@ -397,7 +403,8 @@ _explaining = threading.RLock()
 def translate_read_errors_locked(path: Path) -> Iterator[None]:
     """Replace errors and warnings from reading a file by messages without values.
 
-    Only one thread at a time may be inside, because warning filters affect all threads.
+    Only one thread at a time can be in this context, because warning filters affect all
+    threads.
     """
     try:
         with _explaining, warnings.catch_warnings():
@@ -422,7 +429,7 @@ def translate_read_errors(path: Path) -> Iterator[None]:
         ) from None
     except OSError as error:
         reason = f"{path} ({error.strerror or type(error).__name__})"
-        raise InvalidParameter("table", "a file to be read", reason) from None
+        raise InvalidParameter("table", "a file that can be read", reason) from None
     except UnicodeError:
         raise InvalidData(f"{path} must be text in UTF-8; convert it first.") from None
     except (ValueError, OverflowError):

@@ -63,7 +63,7 @@ def walk(
 
 
 def as_frame(piece: Any) -> pd.DataFrame:
-    """Return a block as a data frame, with the types that reading a whole file gives."""
+    """Return a block as a data frame, with the types of a file that is read as a whole."""
     if isinstance(piece, pd.DataFrame):
         return piece
     try:
@@ -79,7 +79,7 @@ TEXT_ROWS = 2**16
 STREAM_THRESHOLD_BYTES = 2**28
 """Smallest size in bytes for which a file is read in blocks."""
 UNPACKED_RATIO = 4
-"""Typical ratio of the sizes of decompressed and compressed text."""
+"""Typical ratio of decompressed to compressed size of text."""
 LOOKED_AT = 2**16
 
 
@@ -199,7 +199,7 @@ class FileTable:
     ``cluster`` is a Dask client whose workers read the files and hold their rows. If it is
     None, this process reads the files in every pass over the table. ``numbers`` are the
     columns of text files that are read as numbers if there is no schema. With a
-    ``division``, only the rows that it selects are read.
+    ``division``, only one half of the rows is read.
     """
 
     names: tuple[str, ...]
@@ -229,7 +229,7 @@ class FileTable:
         target: bool = True,
         only: str | Sequence[str] | None = None,
     ) -> tuple[Source, ...]:
-        """Return the parts of the table, with declared, selected or all columns.
+        """Return the parts, with the columns of ``schema`` or ``only`` (by default all).
 
         Parts of text files have all columns if there is no schema.
         """
@@ -299,8 +299,8 @@ def open_table(source: str | Path, *, cluster: Any = None) -> FileTable:
     if len(kinds) > 1:
         raise InvalidParameter(
             "table",
-            "files of one format",
-            "Parquet and text",
+            "a set of files of one format",
+            "Parquet and text files",
             "Select one format by a pattern, such as 'visits/*.parquet'.",
         )
     if kinds == {False}:
@@ -378,7 +378,7 @@ def read_files(source: str | Path, schema: Schema | None) -> pd.DataFrame:
 
 
 def _text_categories(schema: Schema, arrow_schema: Any) -> list[str]:
-    """Return the categories that are text in a file and are therefore read as codes."""
+    """Return the categorical columns that files store as text; they are read as codes."""
     names = [column.name for column in schema.columns if column.coded]
     held = [name for name in (*names, schema.target.column) if name in arrow_schema.names]
     return [name for name in held if str(arrow_schema.field(name).type) == "string"]
@@ -419,8 +419,8 @@ def _expanded(source: str | Path) -> list[Path]:
     if not found:
         raise InvalidParameter(
             "table",
-            "at least one file",
-            f"{source}, which contains none",
+            "a path or a pattern with at least one file",
+            f"{source}, which has none",
             "Files whose names begin with a dot or an underscore are ignored.",
         )
     return found
@@ -442,7 +442,11 @@ def _text_table(paths: Sequence[Path], cluster: Any) -> FileTable:
 
 
 def _refuse_other_columns(differ: set[str]) -> None:
-    found = f"some lack {sorted(differ)}" if differ else "their order or separator differs"
+    found = (
+        f"some lack {sorted(differ)}"
+        if differ
+        else "the order of the columns or the separator differs"
+    )
     raise InvalidData(
         f"all files of a table must hold the same columns; {found}. Make the columns "
         "equal, or fit on the files that agree."

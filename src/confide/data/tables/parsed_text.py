@@ -1,6 +1,6 @@
 """Cache of parsed text in an unnamed temporary file.
 
-Parsing takes ten times as long as all other work on a row of text in a pass over the table.
+In a pass over a table, parsing a row of text takes ten times as long as all other work.
 The file is removed from its folder before anything is written to it, so that no data remain
 on the disk however the process ends.
 """
@@ -18,7 +18,7 @@ from typing import IO, Any
 from confide.errors import PrivacyLeak
 
 FREE_SHARE, FREE_BYTES = 10, 2**30
-"""At least a tenth of the disk, and at least 1 GiB, is left free."""
+"""The cache leaves at least a tenth of the disk, and at least 1 GiB, free."""
 ALIGNMENT = 64
 
 
@@ -31,7 +31,7 @@ class _Place:
 
     @property
     def offsets(self) -> list[int]:
-        """Offset of the beginning of every buffer, and of the end of the last one."""
+        """Offset of the start of every buffer in the block, and of the end of the last."""
         found = [0]
         for size in self.sizes:
             found.append(found[-1] + _rounded(size, ALIGNMENT))
@@ -39,7 +39,7 @@ class _Place:
 
     @property
     def length(self) -> int:
-        """Number of bytes, rounded up to whole pages."""
+        """Size of the block in bytes, rounded up to whole pages."""
         return _rounded(self.offsets[-1], mmap.ALLOCATIONGRANULARITY)
 
 

@@ -32,10 +32,10 @@ def read_table(
     Parameters
     ----------
     source : str, Path, DataFrame or other table
-        A file, a pandas DataFrame, which is returned unchanged, or any other table that
-        supports the Arrow stream or dataframe interchange protocol, such as a polars data
-        frame. Files are Parquet or CSV, separated by comma, semicolon or tab, and possibly
-        compressed as .gz, .bz2 or .xz.
+        Path of a file; or a pandas DataFrame, which is returned unchanged; or any other
+        table that supports the Arrow stream or dataframe interchange protocol, such as a
+        polars data frame. Files are in Parquet format, or are text separated by commas,
+        semicolons or tabs, which may be compressed as .gz, .bz2 or .xz.
     schema : Schema, optional
         Schema whose columns are read, in their declared types.
     target : bool, default=True

@@ -1,4 +1,4 @@
-"""Schema templates: column names from the header, with all other fields to be filled in."""
+"""Templates for schema files, with column names from a table and the rest left open."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ _HEAD = """\
 # (four in five values lie in this range), share = {{ a = 0.5 }} under a category, and
 # share = 0.2 under a boolean (the proportion of yes).
 # Delete the sections of columns that the model should not use, such as names and
-# identification numbers, and the section of the target.
+# identification numbers{unless_named}.
 
 # Name of the dataset, under which a ledger records privacy charges:
 name = {name}
@@ -57,7 +57,7 @@ def schema_template(
     ----------
     path : str or Path
         A CSV file, of which only the first line is read, or a Parquet file, of which only
-        its metadata are read. For a folder or a pattern, the first file is used.
+        the metadata are read. For a folder or a pattern, the first file is used.
     target : str, default="?"
         Column to predict, if known.
     columns : sequence of str, default=()
@@ -90,7 +90,7 @@ def schema_template(
         if wanted not in (UNKNOWN, *names):
             hint = did_you_mean(wanted, names)
             raise InvalidData(
-                f"{path} must hold {wanted!r}; it has no such column. {hint}".rstrip()
+                f"{path} must have a column {wanted!r}, but it has none. {hint}".rstrip()
             )
     kind = f'kind = "{UNKNOWN}"  # {alternatives(list(COLUMNS))}'
     sections = [
@@ -105,6 +105,7 @@ def schema_template(
         kinds="\n".join(f"#   {kind:<10} {made.hint}" for kind, made in COLUMNS.items()),
         name=quoted(name),
         target=quoted(target),
+        unless_named=", and the [columns] section of the target" * (target == UNKNOWN),
     )
     return head + "".join(sections)
 
@@ -112,9 +113,11 @@ def schema_template(
 def _refuse_values(path: str | Path, names: list[str]) -> None:
     """Reject a header that looks like a record, whose values must not enter a schema."""
     if any(_is_number(name) for name in names) or not any(map(str.strip, names)):
+        named = any(map(str.strip, names))
+        fault = "contains numbers, like a record" if named else "contains none"
         raise InvalidData(
-            f"the first line of {path} must hold the column names; it contains numbers, "
-            "like a record. Add a line of names."
+            f"the first line of {path} must hold the column names; it {fault}. Add a line "
+            "of names."
         )
     repeated = [name for name, times in Counter(names).items() if times > 1 and name]
     if repeated:

@@ -1,1 +1,1 @@
-"""Mechanisms that follow noisy gradients."""
+"""Mechanisms that iterate with noisy gradients."""

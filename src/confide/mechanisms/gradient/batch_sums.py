@@ -1,8 +1,8 @@
 """Sums of clipped gradients over random batches, in exact arithmetic.
 
-Entries of rows and slopes are truncated towards zero to multiples of public units. The
-units are so coarse that sums of products are exact in doubles. A sum therefore depends
-neither on the order of the rows nor on where they are stored
+Entries of rows and slopes of the loss are truncated towards zero to multiples of public
+units. The units are so coarse that sums of products are exact in doubles. A sum therefore
+depends neither on the order of the rows nor on where they are stored
 (docs/proofs/gradient-mechanisms.md#batch-sums).
 """
 
@@ -23,21 +23,24 @@ from confide.mechanisms.gradient.clipped_gradient import caps, coefficient_shape
 from confide.objectives import Loss, Objective
 
 BatchSum: TypeAlias = Callable[[Array, AnyArray], Array]
-"""Function of coefficients and row indices that returns Σ∇φ over these rows."""
+"""Type of a function of coefficients and row indices that returns the sum of clipped
+gradients over these rows."""
 
 ROW_BITS, SLOPE_BITS = 23, 20
 ROWS_AT_ONCE = 1024
-"""Number of products of an entry and a slope whose sum fits into 53 bits."""
+"""Number of rows whose products of entry and slope have a sum that fits into the 53 bits of
+a double."""
 CARRIED_BITS = 30
 MOST_BYTES = 2**28
 MAX_DENSE_COLUMNS = 1024
 MOST_FETCHED, MOST_ROWS_FETCHED = 256, 2**16
-"""Largest number of batches, and approximate number of rows, per fetch from workers."""
+"""Limits on one request for rows that workers hold: the largest number of batches, and the
+number of rows from which no further batch is added."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExactSum:
-    """Rules for clipping gradients, truncating them to units and adding them up exactly."""
+    """Exact sums of clipped gradients, which are truncated to multiples of public units."""
 
     loss: Loss
     clip: float
@@ -46,7 +49,7 @@ class ExactSum:
 
     @classmethod
     def of(cls, objective: Objective, clip: float) -> "ExactSum":
-        """Choose units from the public bounds on rows and gradients."""
+        """Choose the units from the public bounds on the norms of rows and gradients."""
         longest = math.frexp(objective.row_norm)[1]
         steepest = math.frexp(clip / objective.row_norm)[1]
         return cls(
@@ -57,14 +60,16 @@ class ExactSum:
         )
 
     def caps(self, lengths: Array, shape: tuple[int, ...]) -> Array:
-        """Return the largest permitted slope of every row."""
+        """Return for every row the largest slope of the loss that the clip permits."""
         return caps(lengths, self.clip, shape, self.row_unit)
 
     def cut(self, block: Block) -> tuple[Block, Block]:
-        """Return the block from which margins are computed, and the one that is summed.
+        """Return two versions of a block of rows: for computing margins, and for summing.
 
-        Rows with few columns are converted to a truncated array, used for both. This choice
-        and the rounding of margins depend on the number of columns, never on that of rows.
+        Entries of the second version are truncated. Rows with few columns are first copied
+        to a truncated array, which then serves as both versions. The choice between the two
+        procedures and the rounding of margins depend on the number of columns, never on the
+        number of rows.
         """
         if is_narrow(block.features.shape[1]):
             narrow = Block(Dense(self.dense(block)), block.target, None, 0.0)
@@ -77,11 +82,15 @@ class ExactSum:
         return block, cut
 
     def dense(self, block: Block) -> Array:
-        """Return an array of rows with intercept, truncated to multiples of a unit."""
+        """Return rows with their intercept as an array, truncated to whole units."""
         return truncate(block.toarray(), self.row_unit)
 
     def carried(self, block: Block, slopes: Array) -> tuple[Array, Array]:
-        """Return high and low parts of Σ slope·row, each summed exactly over blocks."""
+        """Return Σ slope·row as the sum of two arrays, without rounding errors.
+
+        The arrays contain the high and the low bits. Each can be added up exactly over
+        blocks.
+        """
         unit = self.row_unit * self.slope_unit * 2.0**CARRIED_BITS
         high = low = np.zeros(())
         for start in range(0, max(1, len(slopes)), ROWS_AT_ONCE):
@@ -92,18 +101,21 @@ class ExactSum:
         return high, low
 
     def slopes(self, block: Block, theta: Array, cap: AnyArray) -> Array:
-        """Return slopes clipped to the caps, each a function of its record alone."""
+        """Return the slopes of the loss, clipped to the caps and truncated.
+
+        Each slope is computed from its own record alone.
+        """
         slopes = cut_slopes(self.loss, block, theta, cap, by_row=True)
         return truncate(slopes, self.slope_unit)
 
 
 def is_narrow(columns: int) -> bool:
-    """Whether rows with this number of columns are converted to an array."""
+    """Whether rows have so few columns that they are copied to a dense array."""
     return columns < MAX_DENSE_COLUMNS
 
 
 def batch_sums(objective: Objective, clip: float, rows: Rows, usual: int) -> BatchSum:
-    """Return a function that computes Σ∇φ over rows with given indices: not private.
+    """Return a function that sums clipped gradients, without noise, over given row indices.
 
     ``usual`` is the typical number of rows in a batch.
     """
@@ -134,7 +146,7 @@ def _sums_in_place(exact: ExactSum, rows: Rows) -> BatchSum:
 
 
 def _sum(exact: ExactSum, theta: Array, rows: Rows) -> Array:
-    """Return Σ∇φ over all given rows."""
+    """Return the sum of the clipped gradients of all given rows."""
     shape = coefficient_shape(rows)
     point = theta.reshape(shape)
 
@@ -156,11 +168,11 @@ def sums_of_batches(
     *,
     usual: int,
 ) -> Callable[[Array], Array]:
-    """Return a function that computes Σ∇φ over the next batch at each call: not private.
+    """Return a function that sums clipped gradients over the next batch at each call.
 
-    ``places`` yields the row indices of ``steps`` batches, typically ``usual`` per batch.
-    Rows held by workers are fetched for many batches at once, because fetching the rows of
-    one step would take longer than computing the step.
+    The sums have no noise. ``places`` yields the row indices of ``steps`` batches, each
+    typically of ``usual`` rows. Rows held by workers are fetched for many batches at once,
+    because fetching the rows of one step would take longer than computing the step.
     """
     groups = _groups(places, steps)
     if isinstance(rows, PartitionedRows):
@@ -173,7 +185,10 @@ def sums_of_batches(
 
 
 def _groups(places: Iterator[AnyArray], steps: int) -> Iterator[list[AnyArray]]:
-    """Yield row indices of many batches at once, independently of where rows are stored."""
+    """Yield lists of consecutive batches, given by their row indices.
+
+    The lists do not depend on where the rows are stored.
+    """
     while steps > 0:
         group: list[AnyArray] = []
         size = 0
@@ -185,7 +200,7 @@ def _groups(places: Iterator[AnyArray], steps: int) -> Iterator[list[AnyArray]]:
 
 
 def _fetched(rows: PartitionedRows, group: Sequence[AnyArray]) -> Iterator[InMemoryRows]:
-    """Fetch the rows of a group of batches at once, and yield those of every batch."""
+    """Fetch the rows of all batches in a list at once, and yield the rows of each batch."""
     wanted = np.unique(np.concatenate(group))
     held = rows.gather(wanted)
     return (held.take(np.searchsorted(wanted, own)) for own in group)
@@ -195,8 +210,8 @@ def _fetched(rows: PartitionedRows, group: Sequence[AnyArray]) -> Iterator[InMem
 class Batches:
     """Copy of private rows from which random batches are gathered quickly.
 
-    The dense copy holds the bounded rows with their intercept column, truncated to the unit
-    of rows. All batches are gathered into the same memory.
+    The dense copy contains the bounded rows with their intercept column, truncated to
+    multiples of ``row_unit``. All batches are gathered into the same working memory.
     """
 
     dense: Array
@@ -211,7 +226,7 @@ class Batches:
 
     @classmethod
     def of(cls, rows: InMemoryRows, exact: ExactSum, usual: int) -> "Batches":
-        """Copy rows, and allocate memory for batches of a typical size."""
+        """Copy the rows, and allocate working memory for a batch of ``usual`` rows."""
         dense = np.empty((rows.count, rows.dimension))
         for block in rows.blocks(0, rows.count):
             dense[block.start : block.start + len(block.target)] = exact.dense(block)

@@ -1,4 +1,4 @@
-"""Calibration of noisy gradients: clip, noise, sampling rate, number of rows."""
+"""Calibration of noisy gradients: clip, noise, sampling rate and number of rows."""
 
 import math
 from contextlib import suppress
@@ -42,23 +42,26 @@ from confide.privacy.budgets import exact
 from confide.privacy.rounding import MARGIN
 
 RIDGE_SHARE = 0.1
-"""Automatic ridge, as a share of the ridge equivalent to a path of limited length."""
+"""Automatic ridge times the sum τ of all step sizes. Stopping after τ acts like a ridge of
+1/τ."""
 SAFETY_FACTOR = 2.0
-"""Standard deviations added to a noisy number of rows: overestimates are harmless."""
+"""A noisy count of the rows is increased by this number of standard deviations of its
+noise, because overestimates are harmless."""
 BATCH_SLACK = 2.0**-21
-"""Additional distance, in clips, between batch sums of neighbours. The sums are exact
-except for one final rounding."""
+"""Bound on how much rounding adds to the distance between batch sums of neighbouring
+tables, in units of the clip. The sums are exact except for one final rounding."""
 ENTRY_ROUNDING = 2.0**-20
-"""Bound on the additional distance between gradients of two records because of truncation
-and rounding, in units of the longest row times the root of its number of entries."""
+"""Bound on how much truncation and rounding add to the distance between the gradients of
+two records, in units of the bound on row norms times the root of the number of entries."""
 LONGEST = 1024.0
-"""Bound on margins above which the largest distance between two gradients is assumed."""
+"""Largest margin for which `pair_distance` is computed. Beyond it, the distance between two
+gradients is bounded by the sum of their norms."""
 HALVINGS = 40
 RELATIVE_TOLERANCE = 1e-4
-"""Relative precision of the search for the least noise within a budget."""
+"""Relative precision of the search for the smallest noise that a budget allows."""
 
 FINITE_SLOPE = Need(
-    "finite slopes for every record, which can then be clipped",
+    "finite slopes for every record, so that they can be clipped",
     lambda objective: (
         objective.target_bound is not None
         or objective.loss.targets == "signs"
@@ -72,8 +75,9 @@ FINITE_SLOPE = Need(
 class GradientSettings:
     """Public settings common to all mechanisms with noisy gradients.
 
-    ``weight`` is the cost of one step in squared sensitivities: 1 for a noisy gradient.
-    ``accounting`` is the accounting method for random batches.
+    ``weight`` is the squared sensitivity of one step relative to that of one gradient sum,
+    and thus 1 if a step releases only this sum. ``accounting`` is the accounting method for
+    random batches.
     """
 
     mechanism: Any
@@ -88,7 +92,10 @@ class GradientSettings:
 
     @classmethod
     def of(cls, mechanism: Any, theorem: str, weight: float = 1.0) -> "GradientSettings":
-        """Return the settings of a mechanism. Without a rate every step uses all rows."""
+        """Collect the settings of a mechanism.
+
+        Every step of a mechanism without a ``rate`` uses all rows.
+        """
         return cls(
             mechanism,
             mechanism.steps,
@@ -106,10 +113,11 @@ class GradientSettings:
 class GradientCalibration(Calibration):
     """Noise on sums of clipped gradients, and on the number of rows if it is private.
 
-    ``noise`` times the `noise_share` is added to the sum of every step. ``clip`` bounds the
-    gradient of a record. ``slack`` is the additional distance between the sums of
-    neighbours because of rounding, in clips. ``dealt`` means that rows are divided among
-    parties, each of which adds up its own rows.
+    In every step, ``noise`` is multiplied by the `noise_share` and added to the sum.
+    ``clip`` bounds the norm of the gradient of a record. ``slack``, in units of ``clip``,
+    bounds how much rounding adds to the distance between the sums of neighbouring tables.
+    ``counted`` is the noise on the number of rows. ``dealt`` means that the rows are
+    divided among parties, each of which sums over its own rows.
     """
 
     clip: float = field(kw_only=True)
@@ -121,16 +129,16 @@ class GradientCalibration(Calibration):
 
     @property
     def grid(self) -> float:
-        """Step of the lattice of noisy sums, so large that the lattice covers every sum."""
+        """Step of the lattice of noisy sums, so large that the lattice covers any sum."""
         most = MAX_ROWS * self.clip / self.noise_share(np.zeros((1, 1)))
         return grid_for(self.noise.scale, most)
 
     def noise_share(self, points: Array) -> float:
-        """Return the share of the noise that suffices at public coefficients.
+        """Return the factor, at most 1, by which the noise can be reduced at ``points``.
 
-        Under replace-one the distance between two logistic gradients is less than twice
-        the longest gradient if the coefficients are short. ``points`` has one row of
-        coefficients per party.
+        ``points`` are public coefficients, one row per party. Under replace-one, the
+        distance between two logistic gradients is less than twice the bound on their norms
+        if the norm of the coefficients is small.
         """
         objective, most = self.objective, self.neighbours.shifts * self.clip
         if (
@@ -156,13 +164,13 @@ class GradientCalibration(Calibration):
 
     @property
     def takes_count_as_public(self) -> bool:
-        """Whether the number of rows is public, as under replace-one."""
+        """Whether the number of rows is public, as it is under replace-one."""
         return self.neighbours is Neighbours.REPLACE_ONE
 
     def records(self, added_to: str) -> tuple[NoiseRecord, ...]:
-        """Describe the noise of the steps and of the number of rows."""
+        """Return descriptions of the noise on the sums and on the number of rows."""
         if self.noise_share(np.zeros((1, 1))) < 1:
-            added_to += ", less while coefficients are short"
+            added_to += ", less while the norm of the coefficients is small"
         first = Calibration.records(self, added_to)
         if self.counted is None:
             return first
@@ -170,7 +178,11 @@ class GradientCalibration(Calibration):
 
     @property
     def total_step(self) -> float:
-        """Sum of all step sizes, on the scale of a sum over records."""
+        """Sum of all step sizes, for an objective that is a sum over records.
+
+        With this sum, the accumulated noise in a coefficient has the typical size of a
+        coefficient, or the size that is acceptable if that is smaller.
+        """
         objective = self.objective
         whole = self.noise.scale / (float(self.rate) * math.sqrt(self.steps))
         guess = objective.typical_norm / math.sqrt(objective.dimension)
@@ -199,8 +211,8 @@ class GradientCalibration(Calibration):
     def scale(self, rows: Rows, entropy: Entropy, least: float) -> float:
         """Return the number of rows if it is public, and otherwise a noisy estimate.
 
-        Step sizes are relative to this number, which is at least 1 and ``least``. The noisy
-        estimate errs upwards, so that steps are too short rather than too long.
+        Step sizes are relative to the result, which is at least 1 and at least ``least``.
+        The estimate errs upwards, so steps tend to be too short rather than too long.
         """
         count = float(rows.count)
         if self.counted is not None:
@@ -217,7 +229,7 @@ def calibrate_gradients(
     neighbours: Neighbours,
     copies: int,
 ) -> GradientCalibration:
-    """Choose the noise of every step from public information alone."""
+    """Choose the noise of every step, and the ridge, from public information alone."""
     name = type(settings.mechanism).__name__
     clip = clip_for(name, objective, settings.clip)
     shift = total_shift(name, budget)
@@ -267,7 +279,7 @@ def calibrate_gradients(
 
 
 def _rest(shift: float, share: Fraction) -> float:
-    """Return the shift that remains after a share of the squared shift is spent."""
+    """Return the parameter μ of Gaussian DP that remains if a share of μ² is spent."""
     return round_down(shift * math.sqrt(1 - share))
 
 
@@ -281,7 +293,11 @@ def sampled_steps(
     *,
     accounting: Method = "best",
 ) -> SubsampledGaussianEvent:
-    """Return subsampled steps that share a budget with a release of shift ``beside``."""
+    """Return the event of all subsampled steps, with the least noise within the budget.
+
+    The budget also covers another release with the parameter μ = ``beside`` of Gaussian DP,
+    such as a noisy number of rows.
+    """
     sampling = sampling_for(neighbours)
     alone = multiplier_for(
         budget, steps, rate=rate, neighbours=neighbours, method=accounting
@@ -305,7 +321,7 @@ def sampled_steps(
 
 
 def clip_for(mechanism: str, objective: Objective, clip: float | None) -> float:
-    """Return the largest length of the gradient of one record, after clipping."""
+    """Return the bound on the gradient norm of one record, from the clip or the loss."""
     longest = math.inf if clip is None else clip
     with suppress(MissingPublicBound):
         longest = min(longest, objective.lipschitz)
@@ -317,11 +333,11 @@ def clip_for(mechanism: str, objective: Objective, clip: float | None) -> float:
 
 
 def pair_distance(margin_bound: float) -> float:
-    """Return the largest distance of two logistic gradients, for rows of norm 1.
+    """Return a bound on the distance between two logistic gradients, for rows of norm 1.
 
-    With a bound B on margins this distance is the maximum of 2·sigmoid(B·c)·√(1 − c²) over
-    c. The logarithm is concave in c, so its tangent near the maximum gives an upper bound.
-    docs/proofs/gradient-mechanisms.md#pair-distance
+    If B bounds the margins, the distance is at most the maximum of 2·sigmoid(B·c)·√(1 − c²)
+    over 0 <= c <= 1. The logarithm of this function is concave in c, so its tangent near
+    the maximum gives an upper bound: docs/proofs/gradient-mechanisms.md#pair-distance.
     """
     if not margin_bound <= LONGEST:
         return 2.0
@@ -339,7 +355,7 @@ def pair_distance(margin_bound: float) -> float:
 
 
 def total_shift(mechanism: str, budget: Budget) -> float:
-    """Return the shift of a standard normal that the whole budget allows."""
+    """Return the parameter μ of Gaussian DP that a budget allows; reject pure budgets."""
     if isinstance(budget, Pure):
         raise InvalidParameter(
             "budget",
@@ -351,7 +367,7 @@ def total_shift(mechanism: str, budget: Budget) -> float:
 
 
 def check_gradient_settings(mechanism: Any) -> None:
-    """Check the common settings of gradient mechanisms; make shares exact fractions."""
+    """Check settings common to gradient mechanisms; convert shares to exact fractions."""
     for name in ("rate", "count_share"):
         if hasattr(mechanism, name):
             object.__setattr__(mechanism, name, exact(getattr(mechanism, name), name))

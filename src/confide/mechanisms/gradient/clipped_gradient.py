@@ -1,6 +1,6 @@
-"""Sums of clipped gradients over all rows, in doubles: not private.
+"""Sums of clipped gradients over all rows, computed in doubles and without noise.
 
-Their errors are bounded in docs/proofs/gradient-mechanisms.md#computed-sums.
+Their rounding errors are bounded in docs/proofs/gradient-mechanisms.md#computed-sums.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,8 @@ from confide.mechanisms.rounding import is_long
 from confide.objectives import Loss
 
 Gradient: TypeAlias = Callable[[Array], Array]
-"""Function of coefficients that estimates Σ∇φ. The caller may modify the result."""
+"""Type of a function of coefficients that returns a sum of clipped gradients, exact or
+noisy. The caller may modify the result."""
 
 SHORTEST, LEAST, MOST = 1e-300, 1e-290, 1e300
 ROUNDINGS = 32
@@ -25,11 +26,12 @@ ROUNDINGS = 32
 def clipped_gradient(
     loss: Loss, rows: Rows, clip: float, trusted_radius: float = 0.0
 ) -> Gradient:
-    """Return a function that computes the sum of clipped gradients: not private.
+    """Return a function that computes the sum of clipped gradients, without noise.
 
-    The gradient of a record is its slope times its row, so clipping limits the slope. With
-    several targets there is a vector of slopes, which is shortened. If θ is longer than
-    ``trusted_radius``, the rounding of a margin is made to depend on its own row alone.
+    The gradient of a record is the slope of its loss times its row, so a gradient is
+    clipped by limiting the slope. With several targets per record, the vector of slopes is
+    scaled down. If ‖θ‖ exceeds ``trusted_radius``, margins are computed row by row, so the
+    rounding error of a margin depends on its own row alone.
     """
     shape = coefficient_shape(rows)
     known = caps(rows.lengths(), clip, shape) if isinstance(rows, InMemoryRows) else None
@@ -56,8 +58,9 @@ def caps(
 ) -> Array:
     """Return for every row the largest slope that keeps its gradient within the clip.
 
-    The cap is slightly less than clip/length, because rounding may lengthen a gradient.
-    Caps too small for an accurate double are set to 0.
+    This slope is slightly less than ``clip`` divided by the norm of the row, because
+    rounding may enlarge the gradient. Slopes too small for an accurate double are replaced
+    by 0.
     """
     within = clip * (1 - (sum(shape) + ROUNDINGS) * 2.0**-52)
     with np.errstate(over="ignore"):
@@ -69,7 +72,10 @@ def caps(
 def cut_slopes(
     loss: Loss, block: Block, theta: Array, cap: AnyArray, *, by_row: bool
 ) -> AnyArray:
-    """Return slopes clipped to the caps, even if a margin of ∞ − ∞ makes a slope NaN."""
+    """Return the slopes of the loss, clipped to the caps.
+
+    A slope that is NaN, because its margin is ∞ − ∞, is clipped too.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
         margin = block.margin(theta, row_independent=by_row)
         slopes = loss.slope(margin, block.target)

@@ -37,46 +37,49 @@ from confide.privacy import Budget, Neighbours
 @MECHANISMS.register("dp-admm")
 @dataclass(frozen=True, slots=True)
 class DpAdmm:
-    """Consensus ADMM of several parties, each adding noise to its messages.
+    """Consensus ADMM of several parties, each of which adds noise to its messages.
 
-    Guarantee    (epsilon, delta) or zCDP; add-remove or replace-one; also against
-                 anybody who sees all messages of the parties.
+    Guarantee    (epsilon, delta) or zCDP; add-remove or replace-one; also against anyone
+                 who sees all messages of the parties.
     Public       loss, penalty, constraint, bounds, budget, and every setting below; under
                  replace-one the number of rows.
     Private      rows and targets, and under add-remove the number of rows.
-    Noise        Gaussian on every party's sum of gradients in every step. The noise is as
-                 large as for one party with all rows, since a record belongs to one party.
+    Noise        Gaussian on every party's sum of gradients in every step. Each sum needs as
+                 much noise as a sum over all rows would, because a record belongs to only
+                 one party.
     Proof        docs/proofs/gradient-mechanisms.md
 
     Under replace-one row i belongs to party i modulo ``parties``. Under add-remove row
-    indices are not public, and each row is assigned to a party at random.
+    indices are not public, and each row is assigned to a random party.
 
     Parameters
     ----------
     parties : int, default=2
-        Number of parties. With more parties the noise of their sum is larger.
+        Number of parties. With more parties, the total noise is larger.
     steps : int, default=300
-        Number of steps. More steps cost time, not privacy.
+        Number of steps, which share the budget. More steps cost time, not privacy.
     rho : float, default=0.02
-        Weight of the augmented term. A larger weight means shorter steps.
+        Weight of the augmented term in ADMM. A larger weight means shorter steps.
     step : float, optional
         First step size of the ``rule``. By default the inverse of the largest curvature of
-        a record.
+        the loss of any one record.
     rule : {"epoch", "sqrt", "constant"}, optional
-        How step sizes decrease: as 1/epoch, as 1/√k, or not at all. By default a total
-        step size derived from the noise is divided evenly (docs/gradients.md).
+        How step sizes decrease: as 1/epoch, as 1/√k in step k, or not at all. By default,
+        steps are constant if ``step`` is given. Otherwise they are equal, and their sum is
+        derived from the noise (docs/gradients.md).
     clip : float, optional
-        Public bound on the length of every record's gradient. Longer gradients are
-        shortened. A smaller bound means less noise and more bias. By default the bound that
-        the loss implies.
+        Public bound on the norm of every record's gradient. Larger gradients are scaled
+        down to this norm. A smaller bound means less noise and more bias. By default the
+        bound that follows from the loss and the bounds on the data.
     averaged : float, default=0.0
-        Share of the iterates, counted from the last, whose mean is released.
+        Share of the iterates, counted from the end, whose mean is released. With 0, the
+        last iterate alone is released.
     ridge : float, optional
-        Ridge for ``l2="auto"``. By default 0.1/τ, where τ is the total step size. Stopping
-        after τ already acts like a ridge of 1/τ.
+        Ridge used if ``l2="auto"``. By default 0.1/τ, where τ is the sum of all step sizes.
+        Stopping after this total already acts like a ridge of 1/τ.
     count_share : Fraction, default=1/50
-        Share of the squared Gaussian shift that is spent on a noisy number of rows, under
-        add-remove.
+        Under add-remove, the share of the budget that is spent on a noisy count of the
+        rows. It is a share of μ², where μ is the parameter of Gaussian DP.
 
     Raises
     ------
@@ -97,7 +100,7 @@ class DpAdmm:
     >>> round(many.noise.scale / few.noise.scale)
     2
 
-    Four times the steps with twice the noise cost the same budget.
+    Four times as many steps, with twice the noise, cost the same budget.
     """
 
     parties: int = 2
@@ -139,7 +142,7 @@ class DpAdmm:
         budget : Pure, Approx or Zcdp
             Privacy budget of the release. A larger one means less noise.
         neighbours : Neighbours
-            Neighbour relation to protect.
+            Neighbour relation for which the guarantee is to hold.
         copies : int, default=1
             Number of objectives, such as one per class, that share the rows and the
             budget.
@@ -154,7 +157,7 @@ class DpAdmm:
         UnmetNeeds
             The theorem does not cover this objective.
         InvalidParameter
-            There is no noise for this budget, neighbour relation or ridge.
+            No noise distribution is available for this budget, neighbour relation or ridge.
         """
         check_needs(type(self).__name__, self.needs, objective)
         Steps(self.rule, self.step).longest(objective)
@@ -165,21 +168,21 @@ class DpAdmm:
     def release(
         self, calibration: GradientCalibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Run the iteration with noisy gradients for every copy.
+        """Run the iteration with noisy gradients once for every objective.
 
         Parameters
         ----------
         calibration : GradientCalibration
             Result of `calibrate`.
         tasks : iterable of Rows
-            Private rows of every copy, with the target of that copy.
+            Private rows with the targets of each objective, one item per objective.
         entropy : Entropy
             Source of random bits.
 
         Returns
         -------
         Release
-            Private coefficients with their guarantee.
+            Differentially private coefficients with their guarantee.
         """
         values: list[Array] = []
         scale, owner = 0.0, np.empty(0, dtype=np.int64)
@@ -202,7 +205,10 @@ class DpAdmm:
     def _consensus(
         self, calibration: GradientCalibration, gradients: Gradient, scale: float
     ) -> Array:
-        """Run consensus ADMM, with an equal share of the scale for every party."""
+        """Run consensus ADMM.
+
+        All parties are treated as if they had the same number of rows.
+        """
         objective, rho = calibration.objective, self.rho
         own = scale / self.parties
         ridge = objective.ridge / scale + rho

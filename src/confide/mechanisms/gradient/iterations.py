@@ -1,13 +1,13 @@
 """Iterations driven by noisy gradients, and their step sizes.
 
-The iterations access the data only through the noisy gradient. Everything is on the scale
-of a mean: gradients, ridge and penalty are divided by ``scale``, the number of rows or a
-private estimate of it, so that step sizes are comparable between tables.
+The iterations access the data only through the noisy gradient. The objective is treated as
+a mean over records: gradients, ridge and penalty are divided by ``scale``, the number of
+rows or a private estimate of it. Step sizes are therefore comparable between tables.
 
-``averaged`` is the share of the iterates, counted from the last, whose mean is returned: 0
-for the last one alone, 1 for all of them. The mean is taken of the arguments of the
-proximal map, which is then applied once. So the result has exact zeros, and a minimiser
-remains a fixed point.
+``averaged`` is the share of the iterates, counted from the end, whose mean is returned: 0
+for the last iterate alone, 1 for all of them. To obtain exact zeros, the mean is taken of
+the arguments of the proximal map, and the map is then applied once. A minimiser remains a
+fixed point.
 """
 
 import math
@@ -25,20 +25,21 @@ from confide.objectives import Objective, curvature_bound, prox
 
 StepRule = Literal["total", "epoch", "sqrt", "constant"]
 LEAST_FRICTION = 7.0
-"""Least friction times the number of steps, so that early movements are forgotten."""
+"""Least value of (1 − momentum)·(number of steps). With a smaller value, early movements
+would persist until the end."""
 SETTLED = 20.0
-"""Path length, in units of 1/Λ, after which a ridge Λ has taken its full effect."""
+"""Sum of step sizes, in units of 1/Λ, after which a ridge Λ has had its full effect."""
 
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """Step sizes on the scale of a mean.
+    """Rule for step sizes, for an objective that is a mean over records.
 
-    Rule "total" divides a total step size evenly, with steps of at most 1/β, where β is the
-    largest curvature of a record. The other rules start from ``first``, by default 1/β:
-    "epoch" divides it by the number of the epoch, "sqrt" by √k in step k, and "constant"
-    keeps it. Without a rule, steps are constant if ``first`` is given, and otherwise follow
-    rule "total".
+    Rule "total" divides a given total among equal steps of at most 1/β, where β is the
+    largest curvature of the loss of any one record. The other rules start from ``first``,
+    by default 1/β: "epoch" divides it by the number of the epoch, "sqrt" divides it by √k
+    in step k, and "constant" keeps it. Without a rule, steps are constant if ``first`` is
+    given, and follow rule "total" otherwise.
     """
 
     rule: StepRule | None
@@ -73,7 +74,10 @@ class Steps:
         per_epoch: float,
         total: float = math.inf,
     ) -> Iterator[float]:
-        """Yield every step size; rule "total" divides ``total`` among the steps."""
+        """Yield ``count`` step sizes.
+
+        With rule "total" they add up to at most ``total``.
+        """
         first = self.longest(objective)
         rule = self.rule or ("total" if self.first is None else "constant")
         for turn in range(count):
@@ -90,7 +94,7 @@ class Steps:
     def of(
         self, calibration: GradientCalibration, scale: float, part: float = 1.0
     ) -> Iterator[float]:
-        """Yield every step size, for the share ``part`` of the total step size."""
+        """Yield step sizes for a calibration and a share ``part`` of its `total_step`."""
         total = part * calibration.total_step * scale
         per_epoch = float(1 / calibration.rate)
         return self.sizes(calibration.objective, calibration.steps, per_epoch, total)
@@ -105,11 +109,12 @@ class Pace:
 
     @classmethod
     def of(cls, calibration: GradientCalibration, scale: float) -> "Pace":
-        """Choose the least momentum that reaches the total step size.
+        """Choose the least momentum with which the steps cover the required total.
 
-        With steps of 1/β and momentum m the path has length steps/((1 − m)·β·scale). If the
-        steps do not suffice for the total step size, the friction 1 − m is the smallest
-        that still forgets early movements.
+        With step size 1/β and momentum m, the steps cover a total of
+        steps/((1 − m)·β·scale). The required total is that of the calibration, or what the
+        ridge needs to take effect if that is less. Momentum is limited by `LEAST_FRICTION`,
+        even if the steps then cover less.
         """
         objective, steps = calibration.objective, calibration.steps
         total = calibration.total_step * scale
@@ -124,13 +129,19 @@ class Pace:
 
 
 def longest_step(objective: Objective) -> float:
-    """Return 1/β, the largest step size on the mean for which iterations converge."""
+    """Return 1/β, the largest step size at which the iterations converge.
+
+    β is the largest curvature of the loss of any one record. The objective is a mean.
+    """
     curvature = curvature_bound(objective.loss, objective.public)
     return 1 / (objective.row_norm**2 * (curvature if curvature < math.inf else 1.0))
 
 
 def least_scale(objective: Objective, longest_prox: float) -> float:
-    """Return the least scale with a unique proximal map at steps of longest_prox/scale."""
+    """Return the least ``scale`` with a unique proximal map, for steps longest_prox/scale.
+
+    It is 0 for convex penalties.
+    """
     nonsmooth = objective.nonsmooth_part
     return 0.0 if nonsmooth is None else 2 * longest_prox * -nonsmooth.least_curvature
 
@@ -142,7 +153,7 @@ def check_averaged(share: float) -> None:
 
 
 def first_of_tail(turns: int, share: float) -> int:
-    """Return the index of the first iterate in the average."""
+    """Return the index of the first iterate that enters the average."""
     return turns - max(1, math.ceil(share * turns))
 
 
@@ -150,9 +161,9 @@ def first_of_tail(turns: int, share: float) -> int:
 class Admm:
     """Linearised ADMM for Σφ(x) + r(z) with x = z, with closed forms for both updates.
 
-    ``rho`` is the weight of the augmented term. ``return_z`` selects z, the output of the
-    proximal map, which has exact zeros, instead of x. None selects z if there is a penalty
-    or a constraint.
+    ``rho`` is the weight of the augmented term. If ``return_z`` is true, the result is z,
+    the output of the proximal map, which has exact zeros; otherwise it is x. None means
+    true if there is a penalty or a constraint.
     """
 
     objective: Objective
@@ -200,9 +211,9 @@ class Admm:
 
 @dataclass(frozen=True, slots=True)
 class ProximalDescent:
-    """Proximal gradient descent.
+    """Proximal gradient descent, optionally with momentum.
 
-    The share ``momentum`` of every movement is added to the next.
+    ``momentum`` is the share of every movement that is added to the next one.
     """
 
     objective: Objective

@@ -38,31 +38,31 @@ class MomentumDescent:
     Public       loss, penalty, constraint, bounds, budget, and every setting below; under
                  replace-one the number of rows.
     Private      rows and targets, and under add-remove the number of rows.
-    Noise        Gaussian on the sum of gradients in every step, each at most ``clip`` long
-                 or as long as the loss implies; under add-remove also on the number of
-                 rows, for ``count_share`` of the squared shift.
+    Noise        Gaussian on the sum of clipped gradients in every step; under add-remove
+                 also on the number of rows, for ``count_share`` of the budget.
     Proof        docs/proofs/gradient-mechanisms.md
 
-    The total step size follows from the noise (docs/gradients.md). Step size and momentum
-    follow from the total step size and the number of rows.
+    The sum of all step sizes is derived from the noise (docs/gradients.md). Step size and
+    momentum are derived from this sum and the number of rows.
 
     Parameters
     ----------
     steps : int, default=200
-        Number of steps. More steps cost time, not privacy: they divide the same total step
-        size into smaller steps.
+        Number of steps. More steps cost time, not privacy, because the sum of their sizes
+        stays the same.
     clip : float, optional
-        Public bound on the length of every record's gradient. Longer gradients are
-        shortened. A smaller bound means less noise and more bias. By default the bound that
-        the loss implies.
+        Public bound on the norm of every record's gradient. Larger gradients are scaled
+        down to this norm. A smaller bound means less noise and more bias. By default the
+        bound that follows from the loss and the bounds on the data.
     averaged : float, default=0.5
-        Share of the iterates, counted from the last, whose mean is released.
+        Share of the iterates, counted from the end, whose mean is released. With 0, the
+        last iterate alone is released.
     ridge : float, optional
-        Ridge for ``l2="auto"``. By default 0.1/τ, where τ is the total step size. Stopping
-        after τ already acts like a ridge of 1/τ.
+        Ridge used if ``l2="auto"``. By default 0.1/τ, where τ is the sum of all step sizes.
+        Stopping after this total already acts like a ridge of 1/τ.
     count_share : Fraction, default=1/50
-        Share of the squared Gaussian shift that is spent on a noisy number of rows, under
-        add-remove.
+        Under add-remove, the share of the budget that is spent on a noisy count of the
+        rows. It is a share of μ², where μ is the parameter of Gaussian DP.
 
     Raises
     ------
@@ -83,7 +83,7 @@ class MomentumDescent:
     >>> round(many.noise.scale / few.noise.scale)
     2
 
-    Four times the steps with twice the noise cost the same budget.
+    Four times as many steps, with twice the noise, cost the same budget.
     """
 
     steps: int = 200
@@ -118,7 +118,7 @@ class MomentumDescent:
         budget : Pure, Approx or Zcdp
             Privacy budget of the release. A larger one means less noise.
         neighbours : Neighbours
-            Neighbour relation to protect.
+            Neighbour relation for which the guarantee is to hold.
         copies : int, default=1
             Number of objectives, such as one per class, that share the rows and the
             budget.
@@ -133,7 +133,7 @@ class MomentumDescent:
         UnmetNeeds
             The theorem does not cover this objective.
         InvalidParameter
-            There is no noise for this budget, neighbour relation or ridge.
+            No noise distribution is available for this budget, neighbour relation or ridge.
         """
         check_needs(type(self).__name__, self.needs, objective)
         settings = GradientSettings.of(self, PAGE + "noisy-gradient-exact")
@@ -144,21 +144,21 @@ class MomentumDescent:
     def release(
         self, calibration: GradientCalibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Run the iteration with noisy gradients for every copy.
+        """Run the iteration with noisy gradients once for every objective.
 
         Parameters
         ----------
         calibration : GradientCalibration
             Result of `calibrate`.
         tasks : iterable of Rows
-            Private rows of every copy, with the target of that copy.
+            Private rows with the targets of each objective, one item per objective.
         entropy : Entropy
             Source of random bits.
 
         Returns
         -------
         Release
-            Private coefficients with their guarantee.
+            Differentially private coefficients with their guarantee.
         """
         objective, scale, values = calibration.objective, 0.0, []
         for rows in checked_copies(tasks, calibration.copies):

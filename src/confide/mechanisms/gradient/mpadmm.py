@@ -1,4 +1,4 @@
-"""mpADMM: linearised ADMM with noise on the model after every pass over the rows."""
+"""mpADMM: linearised ADMM with noise on the coefficients after every pass over the rows."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -32,16 +32,17 @@ from confide.privacy import Budget, Neighbours
 @MECHANISMS.register("mpadmm")
 @dataclass(frozen=True, slots=True)
 class MpAdmm:
-    """Linearised ADMM over all rows, with noise on the model after every step.
+    """Linearised ADMM over all rows, with noise on the coefficients after every step.
 
     Guarantee    (epsilon, delta) or zCDP; add-remove or replace-one.
     Public       loss, penalty, constraint, bounds, budget, and every setting below; under
                  replace-one the number of rows.
     Private      rows and targets, and under add-remove the number of rows.
-    Noise        Gaussian on x. This is equivalent to noise on the sum of gradients, because
-                 x is a public affine map of that sum. z and y are computed from noisy x.
-    Sensitivity  of x, with N rows: clip/(N/step + N·rho + l2), twice that under
-                 replace-one.
+    Noise        Gaussian on the coefficients x. This is equivalent to noise on the sum of
+                 gradients, because x is a public affine function of that sum. The other
+                 variables of ADMM, z and y, are computed from the noisy x.
+    Sensitivity  clip/(N/step + N·rho + l2) for x, where N is the number of rows; twice that
+                 under replace-one.
     Proof        docs/proofs/gradient-mechanisms.md
 
     `confide.mechanisms.published.PublishedMpAdmm` adds noise to x, z and y, as the paper
@@ -50,30 +51,32 @@ class MpAdmm:
     Parameters
     ----------
     steps : int, default=300
-        Number of steps. More steps cost time, not privacy.
+        Number of steps, which share the budget. More steps cost time, not privacy.
     rho : float, default=0.02
-        Weight of the augmented term. A larger weight means shorter steps.
+        Weight of the augmented term in ADMM. A larger weight means shorter steps.
     step : float, optional
         First step size of the ``rule``. By default the inverse of the largest curvature of
-        a record.
+        the loss of any one record.
     rule : {"epoch", "sqrt", "constant"}, optional
-        How step sizes decrease: as 1/epoch, as 1/√k, or not at all. By default a total
-        step size derived from the noise is divided evenly (docs/gradients.md).
+        How step sizes decrease: as 1/epoch, as 1/√k in step k, or not at all. By default,
+        steps are constant if ``step`` is given. Otherwise they are equal, and their sum is
+        derived from the noise (docs/gradients.md).
     clip : float, optional
-        Public bound on the length of every record's gradient. Longer gradients are
-        shortened. A smaller bound means less noise and more bias. By default the bound that
-        the loss implies.
+        Public bound on the norm of every record's gradient. Larger gradients are scaled
+        down to this norm. A smaller bound means less noise and more bias. By default the
+        bound that follows from the loss and the bounds on the data.
     averaged : float, default=0.0
-        Share of the iterates, counted from the last, whose mean is released.
+        Share of the iterates, counted from the end, whose mean is released. With 0, the
+        last iterate alone is released.
     return_z : bool, optional
-        Whether to release z instead of x. z is the output of the proximal map and has exact
+        Whether to release z, the output of the proximal map, instead of x. Only z has exact
         zeros. By default z is released if there is a penalty or a constraint.
     ridge : float, optional
-        Ridge for ``l2="auto"``. By default 0.1/τ, where τ is the total step size. Stopping
-        after τ already acts like a ridge of 1/τ.
+        Ridge used if ``l2="auto"``. By default 0.1/τ, where τ is the sum of all step sizes.
+        Stopping after this total already acts like a ridge of 1/τ.
     count_share : Fraction, default=1/50
-        Share of the squared Gaussian shift that is spent on a noisy number of rows, under
-        add-remove.
+        Under add-remove, the share of the budget that is spent on a noisy count of the
+        rows. It is a share of μ², where μ is the parameter of Gaussian DP.
 
     Raises
     ------
@@ -94,7 +97,7 @@ class MpAdmm:
     >>> round(many.noise.scale / few.noise.scale)
     2
 
-    Four times the steps with twice the noise cost the same budget.
+    Four times as many steps, with twice the noise, cost the same budget.
     """
 
     steps: int = 300
@@ -135,7 +138,7 @@ class MpAdmm:
         budget : Pure, Approx or Zcdp
             Privacy budget of the release. A larger one means less noise.
         neighbours : Neighbours
-            Neighbour relation to protect.
+            Neighbour relation for which the guarantee is to hold.
         copies : int, default=1
             Number of objectives, such as one per class, that share the rows and the
             budget.
@@ -150,7 +153,7 @@ class MpAdmm:
         UnmetNeeds
             The theorem does not cover this objective.
         InvalidParameter
-            There is no noise for this budget, neighbour relation or ridge.
+            No noise distribution is available for this budget, neighbour relation or ridge.
         """
         check_needs(type(self).__name__, self.needs, objective)
         Steps(self.rule, self.step).longest(objective)
@@ -160,21 +163,21 @@ class MpAdmm:
     def release(
         self, calibration: GradientCalibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Run the iteration with noisy gradients for every copy.
+        """Run the iteration with noisy gradients once for every objective.
 
         Parameters
         ----------
         calibration : GradientCalibration
             Result of `calibrate`.
         tasks : iterable of Rows
-            Private rows of every copy, with the target of that copy.
+            Private rows with the targets of each objective, one item per objective.
         entropy : Entropy
             Source of random bits.
 
         Returns
         -------
         Release
-            Private coefficients with their guarantee.
+            Differentially private coefficients with their guarantee.
         """
         objective, scale, values = calibration.objective, 0.0, []
         admm = Admm(objective, self.rho, self.averaged, self.return_z)

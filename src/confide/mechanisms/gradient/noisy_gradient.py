@@ -2,7 +2,8 @@
 
 The result is the lattice point nearest to the exact sum of a computed gradient and
 real-valued noise (docs/proofs/gradient-mechanisms.md#noisy-gradient-exact). The noise is
-scaled to the largest distance between gradients of two records at the current coefficients.
+scaled to the largest possible distance between the sums of neighbouring tables at the
+current coefficients.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,7 +25,10 @@ DRAWN_AT_ONCE = 2**13
 def noisy_gradient(
     calibration: GradientCalibration, rows: Rows, entropy: Entropy
 ) -> Gradient:
-    """Return a noisy gradient that can be evaluated once for every charged step."""
+    """Return a function that computes a noisy gradient at given coefficients.
+
+    It can be called once for every step that is charged to the budget.
+    """
     if calibration.rate < 1:
         return _subsampled(calibration, rows, entropy, _noises(calibration, entropy))
     alone = party_gradients(calibration, (rows,), entropy)
@@ -34,10 +38,10 @@ def noisy_gradient(
 def party_gradients(
     calibration: GradientCalibration, parts: Sequence[Rows], entropy: Entropy
 ) -> Gradient:
-    """Return a function that computes every party's noisy sum at its own coefficients.
+    """Return a function that computes the noisy gradient sums of all parties.
 
-    The function maps a matrix with one row of coefficients per party to a matrix with one
-    noisy sum per party.
+    The argument is a matrix whose rows are the coefficients of each party. The result has
+    the noisy sum of each party in the same row.
     """
     noises = [_noises(calibration, entropy) for _ in parts]
     loss, clip = calibration.objective.loss, calibration.clip

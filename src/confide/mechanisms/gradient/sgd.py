@@ -41,7 +41,7 @@ class ProximalSgd:
     Public       loss, penalty, constraint, bounds, budget, and every setting below; under
                  replace-one the number of rows.
     Private      rows and targets, and under add-remove the number of rows.
-    Noise        as in `SsAdmm`.
+    Noise        Gaussian, as in `SsAdmm`.
     Proof        docs/proofs/gradient-mechanisms.md
 
     Parameters
@@ -49,29 +49,31 @@ class ProximalSgd:
     epochs : float, default=20.0
         Number of passes over the rows. There are epochs/rate steps.
     rate : Fraction, default=1/200
-        Share of the rows in a batch. Under replace-one batches have a fixed size and are
-        drawn without replacement. Under add-remove each row joins with this probability.
-        With a rate of 1 every batch has all rows.
+        Share of the rows in a batch. Under replace-one, batches have a fixed size and are
+        drawn without replacement. Under add-remove, each row is included in a batch with
+        this probability. With a rate of 1, every batch consists of all rows.
     step : float, optional
         First step size of the ``rule``. By default the inverse of the largest curvature of
-        a record.
+        the loss of any one record.
     rule : {"epoch", "sqrt", "constant"}, optional
-        How step sizes decrease: as 1/epoch, as 1/√k, or not at all. By default a total
-        step size derived from the noise is divided evenly (docs/gradients.md).
+        How step sizes decrease: as 1/epoch, as 1/√k in step k, or not at all. By default,
+        steps are constant if ``step`` is given. Otherwise they are equal, and their sum is
+        derived from the noise (docs/gradients.md).
     momentum : float, default=0.0
-        Share of the last movement that is added to the next.
+        Share of every movement that is added to the next one.
     clip : float, optional
-        Public bound on the length of every record's gradient. Longer gradients are
-        shortened. A smaller bound means less noise and more bias. By default the bound that
-        the loss implies.
+        Public bound on the norm of every record's gradient. Larger gradients are scaled
+        down to this norm. A smaller bound means less noise and more bias. By default the
+        bound that follows from the loss and the bounds on the data.
     averaged : float, default=0.5
-        Share of the iterates, counted from the last, whose mean is released.
+        Share of the iterates, counted from the end, whose mean is released. With 0, the
+        last iterate alone is released.
     ridge : float, optional
-        Ridge for ``l2="auto"``. By default 0.1/τ, where τ is the total step size. Stopping
-        after τ already acts like a ridge of 1/τ.
+        Ridge used if ``l2="auto"``. By default 0.1/τ, where τ is the sum of all step sizes.
+        Stopping after this total already acts like a ridge of 1/τ.
     count_share : Fraction, default=1/50
-        Share of the squared Gaussian shift that is spent on a noisy number of rows, under
-        add-remove.
+        Under add-remove, the share of the budget that is spent on a noisy count of the
+        rows. It is a share of μ², where μ is the parameter of Gaussian DP.
     accounting : str, default="best"
         Accounting method for random batches, as in `confide.accounting.epsilon_for`.
 
@@ -142,7 +144,7 @@ class ProximalSgd:
         budget : Pure, Approx or Zcdp
             Privacy budget of the release. A larger one means less noise.
         neighbours : Neighbours
-            Neighbour relation to protect.
+            Neighbour relation for which the guarantee is to hold.
         copies : int, default=1
             Number of objectives, such as one per class, that share the rows and the
             budget.
@@ -157,7 +159,7 @@ class ProximalSgd:
         UnmetNeeds
             The theorem does not cover this objective.
         InvalidParameter
-            There is no noise for this budget, neighbour relation or ridge.
+            No noise distribution is available for this budget, neighbour relation or ridge.
         """
         check_needs(type(self).__name__, self.needs, objective)
         kind = "noisy" if self.rate == 1 else "sampled"
@@ -168,21 +170,21 @@ class ProximalSgd:
     def release(
         self, calibration: GradientCalibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Run the iteration with noisy gradients for every copy.
+        """Run the iteration with noisy gradients once for every objective.
 
         Parameters
         ----------
         calibration : GradientCalibration
             Result of `calibrate`.
         tasks : iterable of Rows
-            Private rows of every copy, with the target of that copy.
+            Private rows with the targets of each objective, one item per objective.
         entropy : Entropy
             Source of random bits.
 
         Returns
         -------
         Release
-            Private coefficients with their guarantee.
+            Differentially private coefficients with their guarantee.
         """
         objective, scale, values = calibration.objective, 0.0, []
         descent = ProximalDescent(objective, self.averaged, self.momentum)

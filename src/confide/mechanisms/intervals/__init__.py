@@ -1,1 +1,1 @@
-"""Intervals, from moments that are released together with the coefficients."""
+"""Confidence intervals, from private moments released together with the coefficients."""

@@ -1,7 +1,8 @@
 """Division of a budget between coefficients and the moments for their intervals.
 
-The share of the moments is fixed before the data are read. A smaller share makes the
-coefficients more precise and the estimate of their errors less precise.
+The moments are the curvature (the Hessian of the loss) and the scatter (the sum of the
+outer products of gradients). Their share is fixed before the data are read. A smaller share
+makes the coefficients more precise and the estimate of their errors less precise.
 """
 
 import math
@@ -55,15 +56,18 @@ RECIPES: dict[Variant, Recipe] = {
 }
 PUBLISHED_SPLIT = (Fraction(1, 2), Fraction(1, 4), Fraction(1, 4))
 UNKNOWN_ROWS_SHARES = {Pure: Fraction(7, 20), Approx: Fraction(1, 5), Zcdp: Fraction(1, 5)}
-"""Share of the moments if the number of rows is private."""
+"""Share of the budget for the moments, by type of budget, if the number of rows is
+private."""
 PLAIN_SHARE = Fraction(2, 5)
-"""Share of the moments for plain intervals, which need the curvature in all directions."""
+"""Share of the budget for the moments if intervals are for the plain coefficients, which
+need the curvature in all directions."""
 PLAIN_MOMENT_SPLIT = (Fraction(9, 10), Fraction(1, 10))
-"""Ratio of curvature and scatter for plain intervals. Noise on the scatter matters little
-compared with noise on the coefficients."""
+"""Division of `PLAIN_SHARE` between curvature and scatter. Noise on the scatter matters
+little compared with noise on the coefficients."""
 LEAST_EPSILON = 1e-9
 USUAL_PART, LEAST_FACTOR, SEARCH_STEPS = 0.85, 0.75, 7
-"""Search for spherical noise: starting share of epsilon, smallest factor, and steps."""
+"""Search for the scale of spherical Laplace noise: share of epsilon that sets the initial
+scale, smallest factor by which that scale is multiplied, and number of steps."""
 NOTHING = Fraction(0)
 
 
@@ -71,8 +75,9 @@ NOTHING = Fraction(0)
 class SplitBudget:
     """Calibrations of coefficients and moments for one joint budget.
 
-    ``rest`` is the reserved budget, if any. ``joint`` is the single event for the cost of
-    everything, or empty if the costs are recorded separately.
+    ``split`` contains the shares of coefficients, curvature and scatter. ``joint`` contains
+    the one privacy event that covers everything, or is empty if each release has its own
+    events. ``rest`` is the part of the budget reserved for another release, if any.
     """
 
     main: Calibration
@@ -83,13 +88,13 @@ class SplitBudget:
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """Cost of coefficients and moments."""
+        """Privacy events of the coefficients and the moments."""
         return self.joint or (*self.main.events, *self.moments.events)
 
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """Mechanism and objective to be calibrated, without a budget."""
+    """Mechanism and objective, to be calibrated for one or more budgets."""
 
     mechanism: Mechanism
     objective: Objective
@@ -98,7 +103,7 @@ class _Task:
 
     @property
     def normal(self) -> "_Task":
-        """The same task with Gaussian noise, if the mechanism offers a choice."""
+        """The same task with Gaussian noise if the mechanism offers a choice of noise."""
         if not isinstance(self.mechanism, IntervalMechanism):
             return self
         return replace(self, mechanism=self.mechanism.with_noise("gaussian"))
@@ -110,11 +115,12 @@ class _Task:
 
 
 MOST_COEFFICIENTS = 4096
-"""Largest number of coefficients: with more a fit could run out of memory."""
+"""Largest number of coefficients with intervals. More could exhaust the memory, because
+matrices with a row and a column per coefficient are needed."""
 
 
 def check_intervals(mechanism: Mechanism, objective: Objective) -> IntervalMechanism:
-    """Return the mechanism; raise if it or the objective does not support intervals."""
+    """Return the mechanism, or raise an error if intervals are not supported."""
     if not isinstance(mechanism, IntervalMechanism):
         raise InvalidParameter(
             "mechanism", "'objective' or 'output' for intervals", mechanism.name
@@ -124,7 +130,7 @@ def check_intervals(mechanism: Mechanism, objective: Objective) -> IntervalMecha
         raise InvalidParameter(
             "intervals",
             f"requested for at most {MOST_COEFFICIENTS:,} coefficients, because they "
-            "need a matrix of all pairs",
+            "need a covariance matrix of this dimension",
             f"{objective.dimension:,} coefficients",
             "Fit without intervals, or with fewer columns and levels.",
         )
@@ -148,25 +154,26 @@ def split_between(
 ) -> SplitBudget:
     """Divide a budget between coefficients and moments, and calibrate both.
 
-    ``of`` is the estimand of the intervals. ``split`` gives the shares of coefficients,
-    curvature and scatter, ``share`` the joint share of curvature and scatter. Without
-    either the share is chosen automatically. ``rows`` is the number of rows if it is
-    public. ``heights`` bound the entries of a row. ``reserve`` is a share of the budget to
-    reserve for another release.
+    ``of`` is the estimand of the intervals. ``split`` contains the shares of coefficients,
+    curvature and scatter. ``share`` is the share of curvature and scatter together. If
+    neither is given, the share is chosen automatically. ``rows`` is the number of rows if
+    it is public. ``heights`` bounds the absolute entries of every column. ``reserve`` is a
+    share of the budget that is kept for another release.
     """
     able = check_intervals(mechanism, objective)
     if variant == "model-based" and not objective.loss.canonical:
         raise InvalidParameter(
             "variant",
-            "'tight' unless the loss is logistic or Poisson and not clipped: for other "
-            "losses the curvature does not determine the scatter",
+            "'tight' for this model: 'model-based' needs the logistic or the Poisson loss "
+            "without clipping, because for other losses the curvature does not determine "
+            "the covariance of the gradients",
             variant,
         )
     if variant == "model-based" and objective.weighted:
         raise InvalidParameter(
             "variant",
             "'tight' when records are weighted, because the curvature then does not "
-            "determine the scatter",
+            "determine the covariance of the gradients",
             variant,
         )
     if variant == "published" and is_multinomial(objective.loss):
@@ -207,10 +214,10 @@ def divide_budget(
     copies: int,
     reserve: Fraction,
 ) -> tuple[Calibration, Budget, tuple[Event, ...]]:
-    """Calibrate a mechanism with a budget, except for a reserved share.
+    """Calibrate a mechanism with the part of a budget that is not reserved.
 
-    Returns the calibration, the reserved budget, and the joint event if there is a single
-    one.
+    Returns the calibration, the reserved budget, and the joint privacy event in a tuple,
+    which is empty if the two costs are recorded separately.
     """
     task = _Task(mechanism, objective, neighbours, copies)
     return _divide(task, budget, 1 - reserve)
@@ -221,7 +228,7 @@ def _choose_share(task: _Task, budget: Budget, rows: int | None) -> Fraction:
 
     The criterion considers directions with curvatures between a typical value and a
     hundredth of it. In each direction, noise on the curvature lengthens the interval, and
-    the relative error of the curvature reduces coverage.
+    the relative error of the curvature reduces the coverage.
     """
     if rows is None or task.neighbours is not Neighbours.REPLACE_ONE:
         return UNKNOWN_ROWS_SHARES[type(budget)]
@@ -260,7 +267,10 @@ def _cost(main: Calibration, share: Fraction, budget: Budget, rows: int) -> floa
 def _moment_deviations(
     main: Calibration, share: Fraction, budget: Budget
 ) -> tuple[float, float]:
-    """Return the standard deviations of noise on curvature and scatter under a share."""
+    """Return the standard deviations of the noise on curvature and scatter.
+
+    ``share`` is the share of the budget for both together.
+    """
     release, part = MomentRelease(), budget.share(share)
     fixed = release.calibrate(main.objective, part, main.neighbours, copies=main.copies)
     weight = fixed.weight(math.inf)
@@ -286,7 +296,7 @@ def _three_ways(
 def _as_published(
     mechanism: IntervalMechanism, budget: Budget, neighbours: Neighbours
 ) -> tuple[IntervalMechanism, Budget]:
-    """Return the mechanism and the budget as used by the algorithms of the paper."""
+    """Return the mechanism and the budget as Wang, Kifer and Lee (2018) use them."""
     if neighbours is not Neighbours.REPLACE_ONE:
         raise InvalidParameter(
             "neighbours", "'replace-one' for variant='published'", str(neighbours)
@@ -303,14 +313,15 @@ def _as_published(
 def _divide(
     task: _Task, budget: Budget, part: Fraction
 ) -> tuple[Calibration, Budget, tuple[Event, ...]]:
-    """Calibrate the coefficients with their share, and return the rest for the moments.
+    """Calibrate coefficients with a share of a budget, and return the rest for the moments.
 
-    Shares of (epsilon, delta) are shares of the squared Gaussian shift. If both releases
-    are Gaussian shifts, these compose exactly. If the privacy profile of the coefficients
-    is known, it is composed with a shift, and the third value returned is the joint event.
-    Otherwise, or if delta alone would cover the shift of the coefficients, epsilon and
-    delta are divided proportionally. With the same shift for the moments, coefficients with
-    pure epsilon or spherical Laplace noise are preferred if their noise is smaller.
+    Shares of (epsilon, delta) are shares of μ², where μ is the parameter of Gaussian DP
+    that the budget allows. If both releases satisfy Gaussian DP, their μ² add up. If the
+    privacy profile of the coefficients (delta as a function of epsilon) is known, it is
+    composed with the Gaussian DP of the moments, and the third value returned is the joint
+    event. Otherwise, or if delta alone would cover the share of the coefficients, epsilon
+    and delta are divided proportionally. Finally, spherical Laplace noise is used for the
+    coefficients if it is smaller and leaves the same μ to the moments.
     """
     if isinstance(budget, Approx):
         delta = float(budget.delta)
@@ -328,7 +339,10 @@ def _divide(
 def _by_shift(
     task: _Task, budget: Approx, part: Fraction, first: float
 ) -> tuple[Calibration, Budget, tuple[Event, ...]] | None:
-    """Calibrate coefficients with epsilon ``first`` and full delta if a shift remains."""
+    """Calibrate coefficients with epsilon ``first`` and the whole delta.
+
+    Return None if no budget then remains for the moments.
+    """
     whole = gaussian_mu(budget.epsilon, budget.delta)
     main = task.spending(Approx(repr(first), budget.delta))
     spent, alone = gaussian_part(main.events)
@@ -345,7 +359,10 @@ def _by_shift(
 def _or_pure(
     task: _Task, budget: Approx, found: tuple[Calibration, Budget, tuple[Event, ...]]
 ) -> tuple[Calibration, Budget, tuple[Event, ...]]:
-    """Return the given calibration, or one with pure epsilon if its noise is smaller."""
+    """Return ``found``, or a calibration with smaller noise for pure epsilon.
+
+    The moments keep their budget, and epsilon is what then remains for the coefficients.
+    """
     main, second, _ = found
     assert isinstance(second, Zcdp)  # noqa: S101
     try:
@@ -367,11 +384,11 @@ def _or_pure(
 def _or_spherical(
     task: _Task, budget: Approx, found: tuple[Calibration, Budget, tuple[Event, ...]]
 ) -> tuple[Calibration, Budget, tuple[Event, ...]]:
-    """Return the given calibration, or one with smaller spherical (epsilon, delta) noise.
+    """Return ``found``, or a calibration with smaller spherical Laplace noise.
 
-    The ridge is that of a calibration with the share `USUAL_PART` of epsilon. The scale is
-    the smallest found whose profile leaves the same shift to the moments. It exceeds the
-    scale of that calibration by at most a third.
+    The noise is for (epsilon, delta). The share `USUAL_PART` of epsilon determines the
+    ridge and an initial noise scale. The initial scale is then multiplied by the smallest
+    factor found, between 3/4 and 4/3, with which the moments keep their budget.
     """
     main, second, _ = found
     mechanism = task.mechanism
@@ -408,14 +425,18 @@ def _or_spherical(
 
 
 def _pull(main: Calibration) -> float:
-    """Return the root mean square of the noise in units of the linear term."""
+    """Return the root mean square of the noise as if it were added to the linear term."""
     found = main.noise.deviation(main.objective.dimension)
     return found if main.solver_noise else found * main.objective.strong_convexity
 
 
 @lru_cache(maxsize=256)
 def _beside(task: _Task, main: Calibration, budget: Approx, most: float) -> float:
-    """Return the Gaussian shift that the profile leaves to the moments, up to 1.5·most."""
+    """Return the parameter μ of Gaussian DP that the coefficients leave to other releases.
+
+    It is computed from their privacy profile, is at most 1.5·``most``, and is 0 if the
+    profile is unknown.
+    """
     profile = None
     if task.copies == 1 and isinstance(task.mechanism, IntervalMechanism):
         profile = task.mechanism.profile(main)

@@ -2,9 +2,9 @@
 
 The estimand of an interval is either the *plain* coefficients, those of the same model
 without its penalty, or the *penalised* ones that are released. Both kinds of intervals are
-post-processing of one release. ``published_uncertainty`` has the formulas of Wang, Kifer
-and Lee (2018), with misprints corrected: their algorithm 2 raises the eigenvalues of both
-noisy matrices to at least the ridge (2c for the mean objective).
+post-processing of one release. ``published_uncertainty`` uses the formulas of Wang, Kifer
+and Lee (2018), with misprints corrected. In their algorithm 2, the eigenvalues of both
+noisy matrices are raised to at least the ridge (2c if the objective is a mean).
 """
 
 import math
@@ -19,16 +19,17 @@ from confide.mechanisms.release import NoiseRecord, PlainLaw, Uncertainty
 from confide.objectives import Objective
 
 CAUTION = 0.25
-"""Amount, in standard deviations of the noise, by which noisy eigenvalues of the curvature
-are lowered, but not below 0. This errs towards wide intervals."""
+"""Amount by which the noisy eigenvalues of the curvature are lowered, though not below 0,
+in standard deviations of the noise. Intervals thus err on the wide side."""
 PLAIN_CAUTION = 1.25
-"""The same for plain intervals, which depend on the curvature more strongly."""
+"""Amount by which these eigenvalues are lowered for plain intervals, which depend more
+strongly on the curvature. They are not lowered below half the lower bound set by `WEAK`."""
 WEAK = 1.0
 """Threshold below which the curvature along a direction cannot be distinguished from 0, in
 standard deviations of its noise times the square root of the number of directions."""
 HIDDEN = 0.5
-"""Assumed curvature of weak directions, in standard deviations of the noise, for the
-effect of the ridge on other coefficients through these directions."""
+"""Lower bound on the curvature along weak directions, in standard deviations of the noise.
+It is used only for the error of the correction for the ridge."""
 
 
 def uncertainty(
@@ -70,9 +71,10 @@ def plain_law(
 ) -> PlainLaw:
     """Return the estimate of the plain coefficients and its error distribution.
 
-    The ridge has changed the coefficients by about −C⁻¹Λθ̃, which is corrected. Directions
-    in which noise hides the curvature are recorded as *weak*, and their curvature is raised
-    to a floor. Coefficients that depend on weak directions are not identified.
+    The ridge Λ has changed the coefficients θ̃ by about −C⁻¹Λθ̃, where C is the curvature,
+    and this change is corrected. Directions along which noise hides the curvature are
+    recorded as *weak*, and the curvature along them is raised to a lower bound.
+    Coefficients that depend on weak directions are not identified:
     docs/proofs/plain-intervals.md.
     """
     size = len(theta)
@@ -119,10 +121,11 @@ def _smooth_scatter(
 ) -> Array:
     """Shrink the scatter of gradients towards a multiple of the curvature.
 
-    The multiple is the ratio of the traces. In coordinates in which the curvature
-    (``curvature`` along ``vectors``) is the identity, noisy diagonal entries are shrunk
-    towards this ratio, the other entries towards 0. Eigenvalues are raised to at least a
-    quarter of the ratio.
+    The multiple is the ratio of their traces. The curvature has eigenvectors ``vectors``
+    and eigenvalues ``curvature``. In coordinates in which the curvature is the identity,
+    the noisy diagonal entries of the scatter are shrunk towards the ratio, and the other
+    entries towards 0. The eigenvalues of the scatter are raised to at least a quarter of
+    the ratio.
     """
     root = np.sqrt(curvature)
     inner = vectors.T @ scatter @ vectors
@@ -140,11 +143,11 @@ def _smooth_scatter(
 def _dispersion(objective: Objective, scatter: Array, curvature: Array) -> float | None:
     """Estimate the mean of squared slopes divided by the mean curvature.
 
-    Records have weights v = X/‖x‖. The effective weights of scatter and curvature are then
-    1 and 1/v in the traces, and v² and v in the entries of the constant column. If log v is
-    normal, these four numbers determine the unweighted ratio. With case weights w the
-    scatter is weighted by w² and the curvature by w. The released moments do not determine
-    the difference, so the result is None.
+    If records have weights v = X/‖x‖, each contributes with weight 1 to the trace of the
+    scatter, with 1/v to the trace of the curvature, and with v² and v to the entries of
+    both for the constant column. If log v is normal, these four numbers determine the
+    unweighted ratio. With case weights w, the scatter is weighted by w² and the curvature
+    by w. This cannot be corrected from the released moments, so the result is None.
     """
     if objective.case_weights:
         return None
@@ -161,8 +164,9 @@ def _dispersion(objective: Objective, scatter: Array, curvature: Array) -> float
 def _total_curvature(objective: Objective, moments: Moments) -> float:
     """Estimate the sum of the curvatures φ″ of all records, or a lower bound on it.
 
-    The estimate is the entry of the constant column. Without a constant column, the trace
-    is divided by the largest squared row length, which gives a lower bound.
+    The estimate is the diagonal entry for the constant column, divided by the squared
+    constant. Without a constant column, the trace divided by the largest squared row norm
+    is a lower bound.
     """
     responses = objective.responses
     diagonal = np.diag(moments.curvature)
@@ -173,7 +177,7 @@ def _total_curvature(objective: Objective, moments: Moments) -> float:
 
 
 def cleared(moments: Moments, unidentified: Array) -> Moments:
-    """Return the moments with the given directions projected out."""
+    """Return the moments after projecting out the given directions."""
     basis = np.linalg.qr(unidentified)[0]
     keep = np.eye(len(unidentified)) - basis @ basis.T
     curvature, scatter = (keep @ m @ keep for m in (moments.curvature, moments.scatter))
@@ -181,7 +185,11 @@ def cleared(moments: Moments, unidentified: Array) -> Moments:
 
 
 def combine(inverse: Array, scatter: Array, noise: NoiseRecord, size: int) -> Uncertainty:
-    """Return the error distribution, given H⁻¹, the scatter of gradients, and the noise."""
+    """Return the error distribution of the coefficients.
+
+    ``inverse`` is the inverse of the Hessian H of the objective, and ``scatter`` is the sum
+    of the outer products of gradients.
+    """
     through = inverse if noise.added_to == "linear term" else np.eye(size)
     return Uncertainty(
         inverse @ scatter @ inverse,
@@ -192,7 +200,7 @@ def combine(inverse: Array, scatter: Array, noise: NoiseRecord, size: int) -> Un
 
 
 def lowered(matrix: Array, by: float) -> Array:
-    """Lower the eigenvalues by a given amount, but not below 0."""
+    """Return a matrix with its eigenvalues lowered by an amount, though not below 0."""
     values, vectors = np.linalg.eigh(matrix)
     return np.asarray((vectors * np.maximum(values - by, 0.0)) @ vectors.T)
 
@@ -200,7 +208,10 @@ def lowered(matrix: Array, by: float) -> Array:
 def published_uncertainty(
     objective: Objective, theta: Array, noise: NoiseRecord, moments: Moments, rows: int
 ) -> Uncertainty:
-    """Return the error distribution by the formulas of the paper, on the scale of a sum."""
+    """Return the error distribution by the formulas of Wang, Kifer and Lee (2018).
+
+    The formulas are converted to an objective that is a sum over records.
+    """
     ridge = objective.strong_convexity
     pull = objective.ridge * theta
     curvature = floored(moments.curvature + np.diag(objective.ridge), ridge)
@@ -210,6 +221,6 @@ def published_uncertainty(
 
 
 def floored(matrix: Array, floor: float) -> Array:
-    """Raise smaller eigenvalues to the floor."""
+    """Return a matrix with its eigenvalues raised to at least ``floor``."""
     values, vectors = np.linalg.eigh(matrix)
     return np.asarray((vectors * np.maximum(values, floor)) @ vectors.T)

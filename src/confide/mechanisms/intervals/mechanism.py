@@ -1,9 +1,10 @@
 """A wrapper that adds confidence intervals to a mechanism.
 
 `WithIntervals` calibrates a mechanism and a release of moments for one joint budget. The
-moments are the curvature and the scatter, from which the covariance of the errors is
-estimated. The release stores the distribution of the errors instead of intervals, so that
-intervals can be computed at any level and for any linear function of the coefficients.
+moments are the curvature (the Hessian of the loss) and the scatter (the sum of the outer
+products of gradients), from which the covariance of the errors is estimated. The release
+stores the distribution of the errors instead of intervals. Intervals can therefore be
+computed later at any level and for any linear function of the coefficients.
 """
 
 import math
@@ -43,7 +44,7 @@ from confide.solvers import longest_certified
 
 
 def weighs_records(mechanism: Mechanism, intervals: Intervals | None) -> bool:
-    """Whether a fit weights records by the lengths of their rows.
+    """Whether a fit gives rows of larger norm a smaller weight.
 
     Model-based intervals derive the scatter from the curvature, which requires records of
     equal weight.
@@ -54,30 +55,30 @@ def weighs_records(mechanism: Mechanism, intervals: Intervals | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class IntervalCalibration(Calibration):
-    """Calibration of coefficients and of the moments of their errors, for one budget.
+    """Joint calibration of coefficients and of the moments for their intervals.
 
     Parameters
     ----------
     mechanism : Mechanism
         The calibrated mechanism.
     objective : Objective
-        Objective with its ridge.
+        Objective, including its ridge.
     budget : Pure, Approx or Zcdp
         Joint budget of both releases.
     neighbours : Neighbours
-        Neighbour relation that is protected.
+        Neighbour relation for which the guarantee holds.
     theorem : str
         Page and anchor of the theorem.
     noise : Noise
-        Noise of the coefficients.
+        Main noise of the coefficients.
     solver_noise : Noise or None
-        Second noise of the coefficients.
+        Second noise of the coefficients, which covers the solver's tolerance.
     tolerance : float
         Largest permitted distance of the solver's result from the exact minimiser.
     events : tuple of Event
         Privacy events of both releases, as recorded in a ledger.
     copies : int, default=1
-        Number of objectives.
+        Number of objectives that share the rows and the budget.
     status : Status, optional
         Status of the theorem.
     reason : str, default=""
@@ -87,7 +88,7 @@ class IntervalCalibration(Calibration):
     moments : MomentCalibration
         Calibration of the moments alone.
     split : tuple of Fraction
-        Shares of coefficients, curvature and scatter.
+        Shares of the budget for coefficients, curvature and scatter.
 
     Examples
     --------
@@ -115,11 +116,11 @@ class IntervalCalibration(Calibration):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """Assumptions of the coefficients and of the moments."""
+        """Assumptions of both releases."""
         return (*self.main.guarantee.assumptions, ROW_LIMIT)
 
     def check_rows(self, rows: Rows) -> None:
-        """Reject unsuitable tables by their public shape, before any budget is spent.
+        """Reject tables of unsuitable shape, before any budget is spent.
 
         Parameters
         ----------
@@ -140,12 +141,13 @@ class IntervalCalibration(Calibration):
 class WithIntervals:
     """Mechanism whose release includes the error distribution of its coefficients.
 
-    The budget is divided between the coefficients and the moments of their errors.
+    The budget is divided between the coefficients and two moments, the curvature and the
+    scatter, from which the error distribution is estimated.
 
     Guarantee    composition of the mechanism and `MomentRelease`.
     Public       ``rows``, the number of rows, under replace-one neighbours;
                  ``unidentified``, directions (columns of a matrix) orthogonal to every row;
-                 ``heights``, the largest entry of every column.
+                 ``heights``, bounds on the absolute entries of every column.
     Proof        docs/proofs/private-intervals.md
 
     Parameters
@@ -153,13 +155,13 @@ class WithIntervals:
     mechanism : Mechanism
         Mechanism that releases the coefficients.
     settings : Intervals, optional
-        Shares, level and variant.
+        Shares of the budget, confidence level and method.
     rows : int, optional
         Number of rows, if it is public.
     unidentified : ndarray, optional
-        Directions orthogonal to every row.
+        Matrix whose columns are directions orthogonal to every row.
     heights : ndarray, optional
-        Largest entry of every column.
+        Bound on the absolute entries of every column except the constant one.
 
     Examples
     --------
@@ -192,7 +194,7 @@ class WithIntervals:
     )
 
     def check(self, objective: Objective) -> None:
-        """Raise if this mechanism or objective does not support intervals.
+        """Raise an error if this mechanism or objective does not support intervals.
 
         Parameters
         ----------
@@ -223,7 +225,7 @@ class WithIntervals:
         budget : Pure, Approx or Zcdp
             Privacy budget of the release. A larger one means less noise.
         neighbours : Neighbours
-            Neighbour relation to protect.
+            Neighbour relation for which the guarantee is to hold.
         copies : int, default=1
             Number of objectives, such as one per class, that share the rows and the
             budget.
@@ -238,7 +240,7 @@ class WithIntervals:
         UnmetNeeds
             The theorem does not cover this objective.
         InvalidParameter
-            There is no noise for this budget, neighbour relation or ridge.
+            No noise distribution is available for this budget, neighbour relation or ridge.
         """
         split = self._split(objective, budget, neighbours, copies, NOTHING)
         return self._calibration(split, budget, neighbours, copies)
@@ -252,7 +254,7 @@ class WithIntervals:
         copies: int,
         reserve: Fraction,
     ) -> tuple[IntervalCalibration, Budget, tuple[Event, ...]]:
-        """Calibrate with a budget, except for a reserved share.
+        """Calibrate with the part of a budget that is not reserved for another release.
 
         Parameters
         ----------
@@ -261,7 +263,7 @@ class WithIntervals:
         budget : Pure, Approx or Zcdp
             Whole budget.
         neighbours : Neighbours
-            Neighbour relation to protect.
+            Neighbour relation for which the guarantee is to hold.
         copies : int
             Number of objectives, such as one per class, that share the rows and the
             budget.
@@ -271,11 +273,12 @@ class WithIntervals:
         Returns
         -------
         calibration : IntervalCalibration
-            Coefficients and moments.
+            Calibration of coefficients and moments.
         rest : Pure, Approx or Zcdp
             Reserved budget.
         events : tuple of Event
-            Joint cost of everything, if accounted for by a single event; otherwise empty.
+            The one privacy event that covers everything, or empty if each release has its
+            own events.
         """
         split = self._split(objective, budget, neighbours, copies, reserve)
         assert split.rest is not None  # noqa: S101
@@ -330,21 +333,21 @@ class WithIntervals:
     def release(
         self, calibration: IntervalCalibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Release coefficients, then the moments of their errors.
+        """Release the coefficients, and then the moments for their intervals.
 
         Parameters
         ----------
         calibration : IntervalCalibration
             Result of `calibrate`.
         tasks : iterable of Rows
-            Private rows of every copy, with the target of that copy.
+            Private rows with the targets of each objective, one item per objective.
         entropy : Entropy
             Source of random bits.
 
         Returns
         -------
         Release
-            Private coefficients with their guarantee.
+            Differentially private coefficients with their guarantee.
         """
         first = calibration.main.release(tasks, entropy)
         values = list(np.atleast_2d(first.value))
@@ -419,7 +422,7 @@ class WithIntervals:
         Returns
         -------
         ndarray or None
-            Columns of a matrix.
+            Matrix whose columns are these directions, or None if none were given.
         """
         if self.unidentified is None or objective.responses == 1:
             return self.unidentified
@@ -428,7 +431,7 @@ class WithIntervals:
 
 
 def _on_boundary(main: Calibration, values: list[Array], tasks: Iterable[Rows]) -> bool:
-    """Whether coefficients reach the length that the ball or the certificate allows."""
+    """Whether any coefficients reach the largest norm that constraint and solver allow."""
     objective = main.objective
     radius = math.inf
     if objective.constraint is not None:

@@ -1,4 +1,8 @@
-"""Private release of curvature and scatter at coefficients that are already public."""
+"""Private release of curvature and scatter at coefficients that are already public.
+
+The curvature is the Hessian of the total loss. The scatter is the sum of the outer products
+of the gradients of all records.
+"""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -61,7 +65,8 @@ ROUNDING_SLACK = 1e-3
 permitted number of rows."""
 
 SCORES_SLACK = 4e-3
-"""The same for the multinomial loss, whose sums are assembled from pairs of classes."""
+"""The same increase for the multinomial loss, whose sums are assembled from pairs of
+classes."""
 
 INTERVAL_NEEDS: tuple[Need, ...] = (
     CURVED_LOSS,
@@ -72,7 +77,7 @@ INTERVAL_NEEDS: tuple[Need, ...] = (
     SEVERAL_SCORES,
 )
 MOMENT_SPLIT = (Fraction(16, 25), Fraction(9, 25))
-"""Shares of curvature and scatter in the budget of the moments, found by experiment."""
+"""Shares of curvature and scatter in their joint budget, found by experiment."""
 Recipe: TypeAlias = Literal["joint", "curvature", "published"]
 
 
@@ -85,8 +90,8 @@ class Moments:
     curvature : ndarray
         Noisy Hessian of the total loss.
     scatter : ndarray
-        Noisy sum of the outer products of gradients. If only the curvature was released, it
-        is used as the scatter.
+        Noisy sum of the outer products of gradients. If only the curvature was released,
+        this is a copy of the curvature.
     curvature_deviation : float
         Standard deviation of the noise on a diagonal entry of the curvature.
     scatter_deviation : float
@@ -111,11 +116,13 @@ class Moments:
 
 @dataclass(frozen=True, slots=True)
 class MomentCalibration:
-    """Calibration of the moments before coefficients are known: unit-sensitivity noise.
+    """Noise for the curvature and the scatter, chosen before the coefficients are known.
 
-    ``parts`` contains one noise for both matrices, or one for each. ``ratio`` is the
-    weight of the scatter relative to the curvature, 0 if it is not released. ``heights``
-    bound the entries of a row except the constant one, if known.
+    It is noise for sensitivity 1, to be scaled when the coefficients are known. ``parts``
+    contains one noise distribution for both matrices together, or one for each. ``ratio``
+    is the weight of the scatter relative to the curvature, or 0 if the scatter is not
+    released. If given, ``heights`` bounds the absolute entries of every column except the
+    constant one.
     """
 
     objective: Objective
@@ -131,7 +138,7 @@ class MomentCalibration:
     def release(
         self, coefficients: Sequence[Array], tasks: Iterable[Rows], entropy: Entropy
     ) -> tuple[Moments, ...]:
-        """Compute the moments of every copy at its coefficients, and add noise."""
+        """Compute both matrices for every objective at its coefficients, and add noise."""
         found = []
         paid = checked_copies(tasks, self.copies)
         for theta, rows in zip(coefficients, paid, strict=True):
@@ -140,26 +147,29 @@ class MomentCalibration:
         return tuple(found)
 
     def weight(self, length: float) -> float:
-        """Return the weight w of the scatter at coefficients of the given length."""
+        """Return the weight w of the scatter S in the pair (C, w·S).
+
+        ``length`` is the norm of the coefficients.
+        """
         slope = self.objective.loss.slope_bound(bounds_at(self.objective, length))
         return self.ratio * largest_curvature(self.objective, length) / slope**2
 
     def check_rows(self, rows: Rows) -> None:
-        """Reject tables with more rows than the rounding slack covers."""
+        """Reject tables with more rows than `ROUNDING_SLACK` covers."""
         check_length(rows)
 
 
 @dataclass(frozen=True, slots=True)
 class MomentRelease:
-    """Release of the curvature C and the scatter S at coefficients already public.
+    """Release of the curvature C and the scatter S at coefficients that are public.
 
     Guarantee    pure, (epsilon, delta) or zCDP; add-remove or replace-one.
     Public       loss, bounds, the coefficients, budget.
     Private      rows and targets, and under add-remove the number of rows.
     Sensitivity  m·X² (add-remove) or √2·m·X² (replace-one) for the pair (C, w·S), where
-                 m² = max κ(a)²(X̄/X)² + w²a⁴ over the slopes a that are possible at
-                 these coefficients. X̄ is the largest row length, X the largest row
-                 length times weight.
+                 m² = max κ(a)²(X̄/X)² + w²a⁴ over the slopes a that are possible at these
+                 coefficients, and κ(a) is the largest curvature at slope a. X̄ bounds the
+                 norm of a row, and X bounds this norm times the weight of the record.
     Noise        one vector in the space of pairs of symmetric matrices.
     Proof        docs/proofs/private-intervals.md
 
@@ -167,12 +177,13 @@ class MomentRelease:
     ----------
     recipe : {"joint", "curvature", "published"}, default="joint"
         "joint" adds one noise vector to both matrices. "curvature" releases only C.
-        "published" releases both separately as in Wang, Kifer and Lee (2018), with twice
-        the largest contribution and noise on all entries.
+        "published" releases both matrices separately as in Wang, Kifer and Lee (2018). Its
+        sensitivity is twice the largest contribution of a record, and all entries have
+        noise.
     split : tuple of Fraction
         Relative shares of curvature and scatter in the budget.
     heights : ndarray, optional
-        Largest entry of every column.
+        Bound on the absolute entries of every column except the constant one.
 
     Examples
     --------
@@ -208,7 +219,7 @@ class MomentRelease:
         budget : Pure, Approx or Zcdp
             Privacy budget of the release. A larger one means less noise.
         neighbours : Neighbours
-            Neighbour relation to protect.
+            Neighbour relation for which the guarantee is to hold.
         copies : int, default=1
             Number of objectives, such as one per class, that share the rows and the
             budget.
@@ -223,7 +234,7 @@ class MomentRelease:
         UnmetNeeds
             The theorem does not cover this objective.
         InvalidParameter
-            There is no noise for this budget, neighbour relation or ridge.
+            No noise distribution is available for this budget, neighbour relation or ridge.
         """
         check_needs("Intervals", INTERVAL_NEEDS, objective)
         ratio = 1.0
@@ -250,7 +261,7 @@ class MomentRelease:
 
 
 def sums(objective: Objective, rows: Rows, theta: Array) -> tuple[Array, Array]:
-    """Return the exact C and S, which are private."""
+    """Return the curvature C and the scatter S without noise; both are private."""
     loss = objective.loss
     if isinstance(loss, Multinomial):
         return _sums_of_scores(loss, rows, theta)
@@ -267,7 +278,7 @@ def sums(objective: Objective, rows: Rows, theta: Array) -> tuple[Array, Array]:
 
 
 def _sums_of_scores(loss: Multinomial, rows: Rows, theta: Array) -> tuple[Array, Array]:
-    """Return C and S for the multinomial loss, from Gram matrices of weighted rows."""
+    """Return C and S for the multinomial loss, from weighted Gram matrices."""
     point, pairs = theta.reshape(-1, loss.coordinates), class_pairs(loss.classes)
 
     def part(block: Block) -> tuple[Any, ...]:
@@ -298,7 +309,7 @@ def add_noise(
     scatter: Array,
     entropy: Entropy,
 ) -> Moments:
-    """Add noise to C and S, and round to public lattices."""
+    """Add noise to C and S, and round both to public lattices."""
     if calibration.recipe == "published":
         return _published(calibration, theta, curvature, scatter, entropy)
     size = len(theta)
@@ -318,7 +329,10 @@ def add_noise(
 
 
 def noises(calibration: MomentCalibration, length: float) -> list[UnitNoise]:
-    """Return the noise at coefficients of a given length, for both matrices or for each."""
+    """Return the noise distributions, one for C and S together or one for each.
+
+    ``length`` is the norm of the coefficients.
+    """
     objective = calibration.objective
     if calibration.recipe == "published":
         contributions = (
@@ -335,7 +349,8 @@ def noises(calibration: MomentCalibration, length: float) -> list[UnitNoise]:
 def _check_scales(calibration: MomentCalibration) -> None:
     """Reject noise scales outside the range of doubles, before any budget is spent.
 
-    Scales increase with the length of the coefficients, so checking two lengths suffices.
+    Scales increase with the norm of the coefficients, so it is enough to check norms 0 and
+    ∞.
     """
     for length in (0.0, math.inf):
         weight = calibration.weight(length)
@@ -347,7 +362,7 @@ def _check_scales(calibration: MomentCalibration) -> None:
 
 
 def sensitivity(calibration: MomentCalibration, length: float) -> float:
-    """Return the sensitivity of (C, w·S) at coefficients of a given length."""
+    """Return the sensitivity of (C, w·S) at coefficients of norm ``length``."""
     objective = calibration.objective
     pairs = math.sqrt(2) if calibration.neighbours is Neighbours.REPLACE_ONE else 1.0
     longest = largest_contribution(objective, calibration.weight(length), length)
@@ -356,9 +371,11 @@ def sensitivity(calibration: MomentCalibration, length: float) -> float:
 
 
 def largest_contribution(objective: Objective, weight: float, length: float) -> float:
-    """Bound √((κX̄/X)² + w²a⁴) over possible slopes a at coefficients of a given length.
+    """Bound the Frobenius norm of what one record adds to (C, w·S), in units of X².
 
-    On every cell of a grid of slopes, κ and a are replaced by their largest values.
+    The bound is the maximum of √((κ(a)·X̄/X)² + w²a⁴) over the slopes a that are possible
+    at coefficients of norm ``length``. On every cell of a grid of slopes, κ(a) and a are
+    replaced by their largest values.
     """
     loss, public = objective.loss, bounds_at(objective, length)
     steepest = steepest_slope(objective, length)
@@ -374,7 +391,7 @@ def largest_contribution(objective: Objective, weight: float, length: float) -> 
 
 
 def largest_sums(objective: Objective, length: float) -> tuple[float, float]:
-    """Return public bounds on the entries of C and S at coefficients of a given length."""
+    """Return bounds on the entries of C and S at coefficients of norm ``length``."""
     most = MAX_ROWS * objective.row_norm**2
     return most * largest_curvature(objective, length), most * steepest_slope(
         objective, length
@@ -382,7 +399,7 @@ def largest_sums(objective: Objective, length: float) -> tuple[float, float]:
 
 
 def steepest_slope(objective: Objective, length: float) -> float:
-    """Return the largest slope at coefficients of a given length."""
+    """Return the largest slope of the loss at any coefficients of norm ``length``."""
     margin = objective.margin_size(length)
     return objective.loss.steepest_slope(bounds_at(objective, length), margin)
 
@@ -390,11 +407,12 @@ def steepest_slope(objective: Objective, length: float) -> float:
 def effective_length(
     objective: Objective, theta: Array, heights: Array | None = None
 ) -> float:
-    """Return the largest relevant margin divided by the largest row norm.
+    """Return an effective norm of the coefficients, which bounds slopes and curvatures.
 
-    The coefficients are public. All rows have the same constant entry, which limits the
-    length of their other entries.
-    ``heights`` bounds these entries individually.
+    It is the largest margin that matters for these bounds, divided by the largest row norm,
+    and is at most ‖θ‖. The coefficients are public. The constant entry, the same in all
+    rows, limits the norm of the other entries of a row. ``heights`` bounds these entries
+    individually.
     """
     whole = float(np.linalg.norm(theta))
     if is_multinomial(objective.loss):
@@ -414,13 +432,16 @@ def effective_length(
 
 
 def bounds_at(objective: Objective, length: float) -> PublicBounds:
-    """Return the public bounds on every record at coefficients of a given length."""
+    """Return the public bounds on every record at coefficients of norm ``length``."""
     public = objective.public
     return replace(public, coef_norm=min(public.coef_norm, length))
 
 
 def largest_curvature(objective: Objective, length: float) -> float:
-    """Return the largest eigenvalue of the Hessian of one record, in units of X²."""
+    """Return the largest eigenvalue of the Hessian of one record, in units of X².
+
+    ``length`` is the norm of the coefficients.
+    """
     bound = curvature_bound(objective.loss, bounds_at(objective, length))
     return bound * _stretch(objective)
 
@@ -433,7 +454,7 @@ def _stretch(objective: Objective) -> float:
 def noise_records(
     calibration: MomentCalibration, moments: Sequence[Moments]
 ) -> tuple[NoiseRecord, ...]:
-    """Describe the noise for the release, at the scale of the first copy."""
+    """Return descriptions of the noise, with its scale for the first objective."""
     kind = calibration.parts[0].kind
     entries = [NoiseRecord(kind, moments[0].curvature_deviation, "curvature")]
     if calibration.ratio:
@@ -448,7 +469,7 @@ def _published(
     scatter: Array,
     entropy: Entropy,
 ) -> Moments:
-    """Add noise as published: doubled contributions, and separate noise on every entry."""
+    """Add noise as in the paper: doubled sensitivities, separate noise on every entry."""
     length = float(np.linalg.norm(theta))
     most = largest_sums(calibration.objective, length)
     noisy, spreads = [], []

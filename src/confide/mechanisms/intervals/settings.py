@@ -1,4 +1,4 @@
-"""Settings of intervals: estimand, cost and method."""
+"""Settings of confidence intervals: estimand, share of the budget, and method."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,25 +15,25 @@ from confide.privacy.budgets import exact
 
 @dataclass(frozen=True, slots=True)
 class Intervals:
-    """Settings of intervals: estimand, cost and method.
+    """Settings of confidence intervals: estimand, share of the budget, and method.
 
     Parameters
     ----------
     share : float, str or Fraction, optional
-        Share of the budget for the moments of the errors. A larger share means more noise
-        in the coefficients and more precise knowledge of their errors. By default chosen
-        from public information.
+        Share of the budget for the moments (curvature and scatter) from which errors are
+        estimated. A larger share means more noise in the coefficients and a more precise
+        estimate of their errors. By default chosen from public information.
     split : sequence of three numbers, optional
-        Shares of coefficients, curvature and scatter, which add up to 1. An alternative to
-        ``share``.
+        Shares of the budget for coefficients, curvature and scatter, which add up to 1. An
+        alternative to ``share``.
     level : float, default=0.95
-        Confidence level, from 0.5 to below 1.
+        Confidence level, at least 0.5 and below 1.
     variant : {"tight", "model-based", "published"}, default="tight"
-        "tight" is the sandwich covariance. "model-based" assumes that the model is correct
-        and does not need the scatter. "published" is the method of Wang, Kifer and Lee
-        (2018).
+        "tight" uses the sandwich covariance. "model-based" assumes that the model is
+        correct and does not need the scatter. "published" is the method of Wang, Kifer and
+        Lee (2018).
     samples : int, default=10_000
-        Number of draws of the published variant.
+        Number of simulated errors in the published variant.
     of : {"plain", "penalised"}, optional
         Estimand of the intervals: the coefficients of the model without or with its ridge.
         By default "plain", and "penalised" for the published variant.
@@ -131,7 +131,10 @@ class Intervals:
 
 
 def _three_parts(split: Any) -> tuple[Fraction, ...]:
-    must = "three positive shares for coefficients, curvature and scatter that add up to 1"
+    must = (
+        "three positive shares that add up to 1: for the coefficients, their curvature, "
+        "and the covariance of the gradients"
+    )
     if not isinstance(split, Sequence) or len(split) != 3:
         raise InvalidParameter("intervals", must, split)
     parts = tuple(exact(part, "intervals") for part in split)

@@ -1,7 +1,7 @@
 """Adaptive objective perturbation: a first private fit sets the weights of a second.
 
-Both fits use the same rows and share one budget. Noises, ridges and events are fixed before
-the first fit, from public information alone (docs/proofs/adaptive-objective.md).
+Both fits use the same rows and share one budget. Noise, ridges and privacy events are fixed
+before the first fit, from public information alone (docs/proofs/adaptive-objective.md).
 """
 
 import math
@@ -53,9 +53,9 @@ FIRST_FIT = " of the first look"
 class AdaptiveCalibration(Calibration):
     """Calibration of the second fit, with the ``first`` fit and the joint cost of both.
 
-    ``alone`` is the budget of the second fit by itself, or None if only the sum of both
-    costs is known. ``precise`` is the share of every budget that covers the tolerance of
-    the solver.
+    ``alone`` is the budget of the second fit by itself, or None if only the joint cost of
+    both fits is known. ``precise`` is the share of every budget that is spent on the noise
+    covering the tolerance of the solver.
     """
 
     mechanism: "AdaptiveObjectivePerturbation"
@@ -64,7 +64,7 @@ class AdaptiveCalibration(Calibration):
     precise: Fraction = field(kw_only=True)
 
     def records(self, added_to: str) -> tuple[NoiseRecord, ...]:
-        """Describe the noises of both fits, those of the second fit first."""
+        """Return descriptions of the noise in both fits, the second fit first."""
         before = [
             NoiseRecord(one.kind, one.scale, one.added_to + FIRST_FIT)
             for one in self.first.records(added_to)
@@ -73,24 +73,25 @@ class AdaptiveCalibration(Calibration):
 
     @property
     def largest_ridge(self) -> float:
-        """Largest ridge weight of a coefficient that can result from the first fit."""
+        """Largest ridge weight that any coefficient can have in the second fit."""
         most = 2 * self.mechanism.cap * float(_asked(self.objective).max())
         return max(float(self.objective.ridge.max()), most)
 
     def check_rows(self, rows: Rows) -> None:
-        """Reject tables for which a fit could not be certified, by their shape alone."""
+        """Reject tables of a shape for which a fit could not be certified."""
         self.first.check_rows(rows)
         Calibration.check_rows(self, rows)
 
     def retrieved(self, noise: Noise) -> float:
-        """Return the share of the log-determinant's half of the budget left to the noise.
+        """Return the share of the log-determinant's budget that the noise could use.
 
-        Fixed allocations reserve half of the budget of the second fit (of both fits if only
-        the sum of their costs is known) for the log-determinant term. The result compares
-        the cost of the noise alone with the other half. It is 1 if the log-determinant term
-        costs nothing, and 0 if it costs half of the budget. If the noise would be too small
-        for two opposite gradients, it was calibrated for a ball, in which gradients are
-        closer to each other.
+        In a fixed allocation, half of the budget of the second fit is reserved for the
+        log-determinant term of the privacy loss (half of the joint budget if only that is
+        known). The cost of the noise alone is compared with the other half. The result is 1
+        if the log-determinant term costs nothing, and 0 if it costs half of the budget or
+        more. The cost of the noise is computed for two opposite gradients. If it exceeds
+        the budget, the noise was calibrated for coefficients in a ball, where the gradients
+        of two records are closer, and the cost is computed for these.
         """
         pairs: list[tuple[Objective, Noise]] = [(self.objective, noise)]
         if self.alone is None:
@@ -136,10 +137,11 @@ class AdaptiveObjectivePerturbation:
     """Adaptive penalties: a private ridge fit sets the weights of an ℓ1 penalty.
 
     The first fit is `ObjectivePerturbation` with a ridge. Its private coefficients are θ¹.
-    With style "lasso", the second fit minimises Σφ + ⟨b,θ⟩ + Σvⱼ|θⱼ| + ½Λ‖θ − θ¹‖². The
-    ridge is around 0 if the fit is not ``centred``, and of an elastic net only the ℓ1 part
-    is weighted. With style "bridge", the second fit minimises Σφ + ⟨b,θ⟩ + ½ΣΛⱼθⱼ² with
-    Λⱼ = 2·max(vⱼ, Λ/2), which gives no exact zeros. The weights are
+    With style "lasso", the second fit minimises Σφ + ⟨b,θ⟩ + Σvⱼ|θⱼ| + ½Λ‖θ − θ¹‖², where b
+    is random. If ``centred`` is false, the ridge term is ½Λ‖θ‖² instead. Only the ℓ1 part
+    of an elastic net is weighted. With style "bridge", the second fit minimises
+    Σφ + ⟨b,θ⟩ + ½ΣΛⱼθⱼ² with Λⱼ = 2·max(vⱼ, Λ/2), which gives no exact zeros. The weights
+    are
 
         vⱼ = λⱼ · min(cap, (typical / |θ¹ⱼ|)^power),
 
@@ -160,23 +162,23 @@ class AdaptiveObjectivePerturbation:
     share : Fraction, default=1/4
         Share of the budget for the first fit.
     power : float, default=1.0
-        Exponent of the weights. A larger one makes the weights of small and large
-        coefficients more different.
+        Exponent of the weights. A larger exponent increases the contrast between the
+        weights of small and large coefficients.
     cap : float, default=100.0
-        Largest ratio of a weight to that of an average coefficient.
+        Largest permitted ratio of a weight to the weight of an average coefficient.
     typical : float, optional
-        Size of an average coefficient; by default the mean of |θ¹|.
+        Absolute value of an average coefficient; by default the mean of |θ¹ⱼ|.
     centred : bool, default=True
-        Whether the second ridge shrinks towards the first fit instead of 0.
+        Whether the ridge of the second fit shrinks towards the first fit instead of 0.
     tolerance : float, optional
-        Largest distance of the solver's result from the exact minimiser. It is divided by
-        the ridge if that is below 1. By default so small that the second noise is below a
-        tenth of the first.
+        Largest permitted distance of the solver's result from the exact minimiser. It is
+        divided by the ridge if the ridge is below 1. By default so small that the second
+        noise is below a tenth of the effect of the first noise, if that can be certified.
     precision_share : Fraction, default=1/100
         Share of the budget for the second noise, which covers the solver's tolerance.
     coef_norm_guess : float, optional
-        Public guess of ‖θ‖ for the choice of an automatic ridge. The guess affects
-        accuracy, never privacy. By default the guess of the objective.
+        Public guess of ‖θ‖, used to choose an automatic ridge. The guess affects accuracy,
+        never privacy. By default the typical norm that the objective assumes.
 
     Raises
     ------
@@ -194,7 +196,7 @@ class AdaptiveObjectivePerturbation:
     >>> round(found.first.noise.scale / found.noise.scale, 1)
     3.0
 
-    With a quarter of the budget the first fit has three times the noise of the second.
+    With a quarter of the budget, the first fit has three times the noise of the second.
     """
 
     style: Style = "lasso"
@@ -243,7 +245,7 @@ class AdaptiveObjectivePerturbation:
 
     @property
     def look(self) -> ObjectivePerturbation:
-        """Mechanism of both fits."""
+        """Objective perturbation with the settings of both fits."""
         return ObjectivePerturbation(
             tolerance=self.tolerance,
             precision_share=self.precision_share,
@@ -268,7 +270,7 @@ class AdaptiveObjectivePerturbation:
         budget : Pure, Approx or Zcdp
             Privacy budget of the release. A larger one means less noise.
         neighbours : Neighbours
-            Neighbour relation to protect.
+            Neighbour relation for which the guarantee is to hold.
         copies : int, default=1
             Number of objectives, such as one per class, that share the rows and the
             budget.
@@ -283,7 +285,7 @@ class AdaptiveObjectivePerturbation:
         UnmetNeeds
             The theorem does not cover this objective.
         InvalidParameter
-            There is no noise for this budget, neighbour relation or ridge.
+            No noise distribution is available for this budget, neighbour relation or ridge.
         """
         check_needs(type(self).__name__, self.needs, objective)
         rough = replace(objective, penalty=None, l2=None)
@@ -309,21 +311,21 @@ class AdaptiveObjectivePerturbation:
     def release(
         self, calibration: AdaptiveCalibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Fit every copy twice, and release the results of the second fits.
+        """Fit every objective twice, and release the results of the second fits.
 
         Parameters
         ----------
         calibration : AdaptiveCalibration
             Result of `calibrate`.
         tasks : iterable of Rows
-            Private rows of every copy, with the target of that copy.
+            Private rows with the targets of each objective, one item per objective.
         entropy : Entropy
             Source of random bits.
 
         Returns
         -------
         Release
-            Private coefficients with their guarantee.
+            Differentially private coefficients with their guarantee.
         """
         values, weights, shares = [], [], []
         for rows in checked_copies(tasks, calibration.copies):
@@ -345,12 +347,12 @@ class AdaptiveObjectivePerturbation:
         calibration : Calibration
             Result of `calibrate`.
         rough : ndarray
-            Private coefficients of the first fit.
+            Differentially private coefficients of the first fit.
 
         Returns
         -------
         ndarray
-            Weight of every coefficient, by post-processing of the first fit.
+            Weight of every coefficient, which is post-processing of the first fit.
         """
         asked = _asked(calibration.objective)
         size = np.abs(rough)
@@ -370,12 +372,12 @@ class AdaptiveObjectivePerturbation:
         calibration : Calibration
             Result of `calibrate`.
         rough : ndarray
-            Private coefficients of the first fit.
+            Differentially private coefficients of the first fit.
 
         Returns
         -------
         ndarray
-            Linear term, 0 if the ridge is not centred.
+            Coefficients of the linear term, which are 0 if the ridge is not centred.
         """
         if self.style == "bridge" or not self.centred:
             return np.zeros(len(rough))
@@ -384,7 +386,10 @@ class AdaptiveObjectivePerturbation:
     def _second(
         self, calibration: AdaptiveCalibration, weights: Array
     ) -> AdaptiveCalibration:
-        """Return the second fit with the given weights and at most the fixed noise."""
+        """Return the calibration of the second fit with the given weights.
+
+        The noise is that fixed before the first fit, or less if a larger ridge allows it.
+        """
         objective = calibration.objective
         own = objective.penalty.ridge(1)[0] if objective.penalty is not None else 0.0
         floor = (objective.l2 or 0.0) + float(own)
@@ -405,7 +410,7 @@ class AdaptiveObjectivePerturbation:
         except InvalidParameter:
             return fixed
         lengths = [one.noise.expected_norm(final.dimension) for one in (again, fixed)]
-        # A Gaussian shift composes better than (epsilon, delta) of the same budget.
+        # Gaussian DP composes better than (epsilon, delta) of the same budget.
         covered = again.events == fixed.events[-2:] or gaussian_part(again.events[:1])[1]
         kept = covered and again.noise.kind == fixed.noise.kind
         shorter = kept and lengths[0] < lengths[1]
@@ -413,11 +418,11 @@ class AdaptiveObjectivePerturbation:
 
 
 def _asked(objective: Objective) -> Array:
-    """Return λⱼ: the weights of the l1 part of the penalty."""
+    """Return λⱼ, the requested weights of the ℓ1 part of the penalty."""
     nonsmooth = objective.nonsmooth_part
     weight = nonsmooth.weight if isinstance(nonsmooth, L1) else 0.0
     return np.array(np.broadcast_to(np.asarray(weight), objective.dimension), dtype=float)
 
 
 MAX_RELATIVE_WEIGHT = 1e6
-"""Largest useful ratio of a weight to that of an average coefficient."""
+"""Largest permitted ``cap``."""

@@ -41,17 +41,17 @@ PAGE = "gradient-mechanisms.md#"
 
 @dataclass(frozen=True, slots=True)
 class AdmmObjectiveCalibration(Calibration):
-    """Calibration with objective perturbation ``inner`` for the x-steps of all turns."""
+    """Calibration of ADMM; ``inner`` is the objective perturbation of all x-steps."""
 
     inner: Calibration = field(kw_only=True)
     rho: float = field(kw_only=True)
 
     def check_rows(self, rows: Rows) -> None:
-        """Reject tables for which a step could not be certified, by their shape alone."""
+        """Reject tables of a shape for which an x-step could not be certified."""
         self.inner.check_rows(rows)
 
     def split(self, x: Array, u: Array) -> tuple[Array, Array]:
-        """Return z and the scaled dual variable u after a private x-step."""
+        """Return the updated z and scaled dual variable u after a private x-step."""
         nonsmooth, constraint = self.objective.nonsmooth_part, self.objective.constraint
         z = prox(nonsmooth, constraint, x + u, 1 / self.rho)
         return z, x + u - z
@@ -62,7 +62,8 @@ class AdmmObjectiveCalibration(Calibration):
 class AdmmObjectivePerturbation:
     """ADMM with objective perturbation in every step, for Σφ(x) + r(z) with x = z.
 
-    An x-step minimises Σφ + ⟨b + y − ρz, x⟩ + ½(Λ+ρ)‖x‖² with a fresh random b.
+    An x-step minimises Σφ + ⟨b + y − ρz, x⟩ + ½(Λ+ρ)‖x‖² with a new random b, where y is
+    the dual variable.
 
     Guarantee    pure, (epsilon, delta) or zCDP; add-remove or replace-one.
     Public       loss, penalty, constraint, bounds, ridge, budget, and every setting below.
@@ -75,18 +76,18 @@ class AdmmObjectivePerturbation:
     turns : int, default=10
         Number of steps, which share the budget. More steps mean more noise in each.
     rho : float, optional
-        Weight of the augmented term, on the scale of a sum; by default the ridge that
-        `ObjectivePerturbation` would choose.
+        Weight of the augmented term, for an objective that is a sum over records. By
+        default the ridge that `ObjectivePerturbation` would choose.
     tolerance : float, optional
-        Largest distance of the solver's result from the exact minimiser. It is divided by
-        the ridge if that is below 1. By default so small that the second noise is below a
-        tenth of the first.
+        Largest permitted distance of the solver's result from the exact minimiser. It is
+        divided by the ridge if the ridge is below 1. By default so small that the second
+        noise is below a tenth of the effect of the first noise, if that can be certified.
     precision_share : Fraction, default=1/100
         Share of the budget for the second noise, which covers the solver's tolerance.
     coef_norm_guess : float, default=20.0
         Public guess of ‖θ‖, which affects accuracy, never privacy.
     ridge : float, default=1.0
-        Ridge for ``l2="auto"``.
+        Ridge used if ``l2="auto"``.
 
     Raises
     ------
@@ -107,7 +108,7 @@ class AdmmObjectivePerturbation:
     >>> round(many.noise.scale / few.noise.scale)
     2
 
-    Twice the steps double the noise in each of them, because they share the budget.
+    Twice as many steps double the noise in each step, because all share the budget.
     """
 
     turns: int = 10
@@ -141,7 +142,7 @@ class AdmmObjectivePerturbation:
 
     @property
     def look(self) -> ObjectivePerturbation:
-        """Mechanism of one x-step."""
+        """Objective perturbation with the settings of one x-step."""
         return ObjectivePerturbation(
             tolerance=self.tolerance,
             precision_share=self.precision_share,
@@ -165,7 +166,7 @@ class AdmmObjectivePerturbation:
         budget : Pure, Approx or Zcdp
             Privacy budget of the release. A larger one means less noise.
         neighbours : Neighbours
-            Neighbour relation to protect.
+            Neighbour relation for which the guarantee is to hold.
         copies : int, default=1
             Number of objectives, such as one per class, that share the rows and the
             budget.
@@ -180,7 +181,7 @@ class AdmmObjectivePerturbation:
         UnmetNeeds
             The theorem does not cover this objective.
         InvalidParameter
-            There is no noise for this budget, neighbour relation or ridge.
+            No noise distribution is available for this budget, neighbour relation or ridge.
         """
         check_needs(type(self).__name__, self.needs, objective)
         fixed = objective.with_l2(self.ridge if objective.l2 is None else objective.l2)
@@ -218,21 +219,21 @@ class AdmmObjectivePerturbation:
     def release(
         self, calibration: AdmmObjectiveCalibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Alternate private x-steps and exact z-steps for every copy.
+        """Alternate private x-steps and exact z-steps for every objective.
 
         Parameters
         ----------
         calibration : AdmmObjectiveCalibration
             Result of `calibrate`.
         tasks : iterable of Rows
-            Private rows of every copy, with the target of that copy.
+            Private rows with the targets of each objective, one item per objective.
         entropy : Entropy
             Source of random bits.
 
         Returns
         -------
         Release
-            Private coefficients with their guarantee.
+            Differentially private coefficients with their guarantee.
         """
         paid = checked_copies(tasks, calibration.copies)
         values = [self._one(calibration, rows, entropy) for rows in paid]

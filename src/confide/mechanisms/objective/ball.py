@@ -1,7 +1,7 @@
 """Gaussian noise for logistic coefficients in a ball, under replace-one.
 
-With coefficients in a ball, the slopes of two records can both be steep only if their
-gradients have similar directions, and then the difference of the gradients is small.
+With coefficients in a ball, the slopes of the loss can be large for two records at once
+only if the gradients have similar directions, and then their difference is small.
 docs/proofs/objective-perturbation.md#objective-ball.
 """
 
@@ -21,14 +21,18 @@ from confide.privacy.rounding import FUNCTION_ERROR, MARGIN
 
 ANGLES, SLOPES, DIRECTIONS = 256, 320, 192
 KNOTS = np.linspace(0.0, 4.5, 10)
-"""Knots of the loss, relative to the least length at which it can exceed epsilon."""
+"""Knots of the bound on the privacy loss as a piecewise linear function of the norm of the
+noise, relative to the least norm at which this bound can exceed epsilon."""
 STEP, MOST_TURNS = 1.0005, 12
 LARGEST_POWER = 200.0
-"""Largest exponent that is computed. Above it a probability is bounded by 1."""
+"""Largest exponent for which an exponential is computed. Above it a probability is bounded
+by 1."""
 LOWEST, LARGEST_SHORT = -1.2784645, 0.2784646
-"""Margin below which shorter rows have longer gradients, and gradient × |margin| there."""
+"""Margin below which shorter rows have larger gradients, and the largest gradient norm
+times |margin| there, in units of X."""
 HALF = 0.5
-"""Bound on the gradient of a short, upweighted row at negative margins, in units of X."""
+"""Bound on the gradient norm of a short, upweighted row at negative margins, in units of
+X."""
 
 
 def has_ball_bound(objective: Objective) -> bool:
@@ -44,10 +48,11 @@ def has_ball_bound(objective: Objective) -> bool:
 def smallest_ball_scale(
     objective: Objective, epsilon: float, delta: float, most: float
 ) -> float:
-    """Return a noise scale that satisfies delta, close to the smallest, or ``most``.
+    """Return a noise scale that satisfies (epsilon, delta), close to the smallest.
 
-    The search uses the worst angle at an initial guess. The result is checked at all
-    angles, and the search continues with the worst of them until the check succeeds.
+    The result is at most ``most``. The search uses the worst angle at an initial guess of
+    the scale. The result is checked at all angles, and the search continues with the worst
+    of them until the check succeeds.
     """
     pairs, shift = _pairs(objective), objective.row_norm
     most_apart = max(float(pair.length.max()) for pair in pairs)
@@ -70,12 +75,12 @@ def smallest_ball_scale(
 
 
 def ball_delta(objective: Objective, sigma: float, epsilon: float) -> float:
-    """Return a bound on delta at epsilon under replace-one, at most 1."""
+    """Return an upper bound on delta at epsilon, under replace-one."""
     return _worst(objective, sigma, epsilon)[0]
 
 
 def _worst(objective: Objective, sigma: float, epsilon: float) -> tuple[float, "_Pair"]:
-    """Return the largest delta over all angles between two rows, and the pair attaining it.
+    """Return the largest bound on delta over all angles between gradients, and its pair.
 
     Quick bounds for all angles determine which angles need a sharp bound.
     """
@@ -97,8 +102,10 @@ class _Pair:
     """Bounds for two records with an angle between ``low`` and ``high``.
 
     The angle is between the gradient of one record and the negative gradient of the other.
-    The arrays have one entry per cell of slopes: the larger end, the largest slope of the
-    other record, the largest distance between the gradients, and the log-determinant term.
+    The slope of the loss of the first record lies in one of the cells of a grid. The arrays
+    have one entry per cell: ``own`` is its upper end, ``other`` the largest slope of the
+    second record, ``length`` the largest distance between the gradients, and ``height`` the
+    log-determinant term.
     """
 
     low: float
@@ -109,7 +116,7 @@ class _Pair:
     height: Array
 
     def quick_delta(self, shift: float, epsilon: float) -> float:
-        """Return a quick bound on delta, with the largest distance in all directions."""
+        """Return a quick bound on delta, from the largest distance in every direction."""
         found = self._losses(shift, shift * self.length[:, None], epsilon)
         if found is None:
             return 1.0
@@ -118,7 +125,10 @@ class _Pair:
         return round_up(line.delta(epsilon) + self.high / math.tau * arc)
 
     def delta(self, shift: float, epsilon: float) -> float:
-        """Return a sharp bound on delta, from cells of directions of a normal vector."""
+        """Return a sharp bound on delta, by integration over the direction of the noise.
+
+        The directions are divided into cells, on each of which the privacy loss is bounded.
+        """
         places = np.linspace(-math.pi / 2, self.high + math.pi / 2, DIRECTIONS + 1)
         width = float(places[1] - places[0]) * (1 + MARGIN)
         along = np.maximum(np.cos(places), 0.0)
@@ -132,7 +142,10 @@ class _Pair:
         return round_up(width / math.tau * float(found.over_lengths(epsilon).sum()))
 
     def _losses(self, shift: float, reach: Array, epsilon: float) -> "_Losses | None":
-        """Return the loss bounds W by direction, or None if one starts above epsilon."""
+        """Return the bounds W on the privacy loss, per direction of the noise.
+
+        The result is None if a bound exceeds epsilon even for noise of norm 0.
+        """
         start = self.height + (shift * self.length) ** 2 / 2
         if float(start.max()) * (1 + MARGIN) + MARGIN >= epsilon:
             return None
@@ -146,14 +159,20 @@ class _Pair:
 
 @dataclass(frozen=True, slots=True)
 class _Losses:
-    """Loss bound W as a function of length, with one column of values per direction."""
+    """Bound W on the privacy loss as a function of the norm of the noise.
+
+    ``values`` has one row per knot and one column per direction of the noise.
+    """
 
     knots: Array
     values: Array
     slope: Array
 
     def over_lengths(self, epsilon: float) -> Array:
-        """Return E(1 − e^{ε−W})₊ for the length of a normal vector in the plane."""
+        """Return E(1 − e^{ε−W})₊ for every direction.
+
+        The expectation is over the norm of a standard normal vector in the plane.
+        """
         knots = self.knots[:, None]
         slopes = np.diff(self.values, axis=0) / np.diff(knots, axis=0)
         slopes = np.concatenate([slopes, self.slope[None, :]])
@@ -197,7 +216,10 @@ def _pairs(objective: Objective) -> tuple[_Pair, ...]:
 
 
 def _steepest(margin: Array, *, weighted: bool) -> Array:
-    """Return the largest gradient if the longest row has a given margin, in units of X."""
+    """Return the largest norm of a gradient in a given direction, in units of X.
+
+    ``margin`` is the margin of a row of the largest norm in this direction.
+    """
     with np.errstate(divide="ignore"):
         short = HALF if weighted else LARGEST_SHORT / np.abs(margin)
     turn = 0.0 if weighted else LOWEST
@@ -205,7 +227,10 @@ def _steepest(margin: Array, *, weighted: bool) -> Array:
 
 
 def _margins(slopes: Array, *, weighted: bool) -> Array:
-    """Return the least margin at which the gradient has a given length, rounded down."""
+    """Return the least margin at which gradients can have given norms, in units of X.
+
+    This is the inverse of `_steepest`, rounded down.
+    """
     with np.errstate(divide="ignore"):
         flat = -LARGEST_SHORT / slopes
         steep = np.log(slopes) - np.log1p(-slopes)

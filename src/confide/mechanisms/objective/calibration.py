@@ -1,7 +1,7 @@
 """Noise and ridge for objective perturbation, from public information alone.
 
-The guarantee of every noise returned has been evaluated at exactly this noise. Searches end
-on the side where the bound holds.
+For every noise scale returned, the guarantee has been evaluated at exactly this scale.
+Searches end on the side where the bound holds.
 """
 
 import math
@@ -56,11 +56,12 @@ NORMAL_KNOTS = 160
 
 @dataclass(frozen=True, slots=True)
 class LogDet:
-    """Points (a, U) that bound the log-determinant term G(a) of a record with slope a.
+    """Points (a, U) that bound the log-determinant term G(a) of a record with loss slope a.
 
-    On every cell of a grid, the concave G is bounded by the extension of a neighbouring
-    chord. The points are the two ends of these extensions. G plus any convex function of a
-    is therefore at most the maximum of U plus this function over the points.
+    On every cell of a grid of slopes, the concave G is bounded by the extension of a
+    neighbouring chord. The points are the two ends of these extensions. The maximum of G
+    plus any convex function of a is at most the maximum of U plus this function over the
+    points.
     """
 
     slopes: Array
@@ -68,7 +69,7 @@ class LogDet:
 
 
 def log_det(objective: Objective, *, coupled: bool = True) -> LogDet:
-    """Return bounding points for G, of equal height if κ is bounded by a constant."""
+    """Return the points that bound G, of equal height if κ is bounded by a constant."""
     steepest, ratio = objective.slope_bound, objective.row_square
     ratio /= objective.strong_convexity
     peak = objective.loss.slope_of_peak_curvature
@@ -90,7 +91,7 @@ def log_det(objective: Objective, *, coupled: bool = True) -> LogDet:
 def pure_rate(
     objective: Objective, epsilon: float, neighbours: Neighbours, *, coupled: bool = True
 ) -> float:
-    """Return the largest rate γ of spherical Laplace noise, or 0 if there is none."""
+    """Return the largest rate γ of spherical Laplace noise, or 0 if no rate is possible."""
     if coupled and is_logistic(objective.loss):
         enough = round_up(neighbours.shifts * objective.row_square / epsilon)
         if objective.strong_convexity >= enough:
@@ -109,7 +110,7 @@ def pure_rate(
 def gaussian_bounds(
     objective: Objective, sigma: float, *, coupled: bool = True
 ) -> tuple[LossBound, LossBound]:
-    """Return loss bounds for Gaussian noise, with the record present and absent."""
+    """Return bounds on the privacy loss, for removing and for adding a record."""
     mu = round_up(objective.lipschitz / sigma)
     folded = not objective.loss.monotone
     absent = gaussian_shift(mu, folded=folded)
@@ -125,7 +126,7 @@ def gaussian_bounds(
 
 
 def replace_one_bound(objective: Objective, sigma: float) -> LossBound:
-    """Return W(z) of objective-gaussian-replace-one, for Rényi divergences only."""
+    """Return a loss bound W(z) under replace-one, for Rényi divergences only."""
     mu = round_up(objective.lipschitz / sigma)
     points = log_det(objective)
     folded = not objective.loss.monotone
@@ -146,7 +147,7 @@ def _envelope(heights: Array, slopes: Array, knots: Array) -> Array:
 
 
 def gdp_ridge(objective: Objective, sigma: float) -> float:
-    """Return the smallest ridge at which the logistic log-determinant term is free."""
+    """Return the least ridge for which the logistic log-determinant term costs nothing."""
     return round_up(2 * sigma**2 * (objective.reach / objective.row_norm))
 
 
@@ -154,19 +155,20 @@ PAGE = "objective-perturbation.md#"
 
 
 def _theorem(name: str) -> str:
-    """Return the name of the theorem that covers the published, rounded result."""
+    """Return page and anchor of a theorem, in its version for rounded results."""
     return PAGE + name + EXACT
 
 
 MOST_NOISE = 1e6
-"""Largest noise tried, as a multiple of the noise for the gradient shift alone."""
+"""Largest noise scale tried, as a multiple of the scale that the gradients alone
+require."""
 CACHE_SIZE = 256
-"""Number of cached calibrations, which repeated fits can use again."""
+"""Number of calibrations that are cached for repeated fits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Perturbation:
-    """Noise for the linear term, with its theorem and cost."""
+    """Noise on the linear term, with the theorem that covers it and the privacy event."""
 
     noise: Noise
     theorem: str
@@ -186,7 +188,7 @@ def pure(
     *,
     coupled: bool,
 ) -> Perturbation:
-    """Return spherical Laplace noise; all copies share epsilon equally."""
+    """Return spherical Laplace noise; every copy gets an equal share of pure epsilon."""
     each = float(budget.epsilon) / copies
     rate = pure_rate(objective, each, neighbours, coupled=coupled)
     if rate <= 0:
@@ -270,7 +272,7 @@ def _composable(
     *,
     coupled: bool,
 ) -> Perturbation:
-    """Return the smallest of pure, Gaussian and ball noise."""
+    """Return the smallest noise whose guarantee composes well with other releases."""
     each, size = float(budget.epsilon) / copies, objective.dimension
     found: list[Perturbation] = []
     if pure_rate(objective, each, neighbours, coupled=coupled) > 0:
@@ -298,7 +300,7 @@ def shortest(found: Sequence[Perturbation], dimension: int) -> Perturbation:
 def _least_sigma(
     objective: Objective, budget: Approx, neighbours: Neighbours, copies: int
 ) -> float:
-    """Return the scale of Gaussian noise required by the gradient shift alone."""
+    """Return the scale of Gaussian noise that the gradients alone require."""
     shift = gaussian_mu(budget.epsilon, budget.delta)
     return round_up(neighbours.shifts * objective.lipschitz * math.sqrt(copies) / shift)
 
@@ -387,7 +389,7 @@ def profile(
     *,
     coupled: bool = True,
 ) -> Callable[[float], float]:
-    """Return a function that bounds delta at any epsilon for Gaussian noise."""
+    """Return a function that bounds delta at any epsilon, for Gaussian noise."""
     present, absent = gaussian_bounds(objective, sigma, coupled=coupled)
     if neighbours is Neighbours.ADD_REMOVE:
         if copies > 1:
@@ -436,10 +438,10 @@ def _zcdp_curve(
 
 
 def _tilted_renyi(objective: Objective, sigma: float) -> tuple[Array, Array]:
-    """Return bounds on D_α at `ORDERS`, with the record present and absent.
+    """Return bounds on D_α at `ORDERS`, for removing and for adding a record.
 
-    The proof counts a record α times or 1 − α times: multinomial.md#multinomial-renyi.
-    Every cell of slopes is bounded by its steeper end and its largest curvature.
+    In the proof the record has weight α or 1 − α: multinomial.md#multinomial-renyi. Every
+    cell of a grid of slopes is bounded by its steeper end and its largest curvature.
     """
     points = log_det(objective)
     steep, heights = points.slopes.reshape(2, -1)[1], points.heights.reshape(2, -1)
@@ -458,7 +460,7 @@ def _tilted_renyi(objective: Objective, sigma: float) -> tuple[Array, Array]:
 
 
 def smallest_scale(cost: Callable[[float], float], limit: float, least: float) -> float:
-    """Return a scale with cost within the limit, within 0.01 % of the smallest found."""
+    """Return a scale with cost within the limit, nearly the smallest (within 0.01 %)."""
     high = least
     while cost(high) > limit:
         high *= 1.5
@@ -479,12 +481,12 @@ def smallest_scale(cost: Callable[[float], float], limit: float, least: float) -
 
 
 def _least_ridge(objective: Objective, epsilon: float) -> float:
-    """Return the ridge at which the log-determinant term alone uses all of epsilon."""
+    """Return the ridge at which the log-determinant term alone uses up epsilon."""
     return objective.smoothness / math.expm1(min(epsilon, 700.0))
 
 
 def too_little_ridge(objective: Objective, epsilon: float) -> InvalidParameter:
-    """Return the error for an l2 too small for the budget, with a suggested value."""
+    """Return an error for an l2 too small for the budget; it suggests another value."""
     smallest = _least_ridge(objective, epsilon)
     got, comfortable = objective.strong_convexity, 4 * objective.smoothness / epsilon
     must = f"greater than {smallest:.6g}" if got <= smallest else "larger"

@@ -35,13 +35,14 @@ from confide.privacy import (
 from confide.solvers import LONGEST_LINEAR, minimise
 
 MEAN_LENGTHS = 1e4
-"""Permitted ratio of the length of the linear term to its mean, under a constraint."""
+"""Permitted ratio of the norm of the random linear term to its expected norm, if there is a
+constraint."""
 
 
 def check_linear_length(objective: Objective, noise: Noise) -> None:
-    """Reject budgets whose linear term may be too long to certify under a constraint.
+    """Reject budgets that make the linear term too large to certify under a constraint.
 
-    docs/proofs/finite-precision.md#publication.
+    See docs/proofs/finite-precision.md#publication.
     """
     usual = noise.expected_norm(objective.dimension)
     if objective.constraint is None or (
@@ -50,7 +51,7 @@ def check_linear_length(objective: Objective, noise: Noise) -> None:
         return
     raise InvalidParameter(
         "budget",
-        "large enough that the linear term is at most 100,000 times as long as the "
+        "large enough that the random linear term is at most 100,000 times as long as the "
         "gradient of one record",
         f"one that makes it {usual / objective.lipschitz:.2g} times as long",
         "Raise the budget, or leave out the constraint (coef_norm).",
@@ -62,11 +63,12 @@ LEAST_NOISE = 2.0**14 / FARTHEST
 
 
 UNSEEN = 0.09
-"""Desired ratio of the second noise to the first, if it can be certified."""
+"""Desired ratio of the second noise to the effect of the first on the coefficients. The
+second noise is larger if such a small tolerance cannot be certified."""
 
 
 LINEAR_SHARE = 0.125
-"""Error of the linear term, as a share of the solver's own tolerance."""
+"""Permitted effect of rounding the linear term, as a share of the solver's tolerance."""
 
 
 ZERO_BELOW = 10.0
@@ -75,12 +77,13 @@ ZERO_BELOW = 10.0
 def unseen_tolerance(
     objective: Objective, noise: Noise, unit: Noise, usual: float
 ) -> float:
-    """Return a tolerance whose noise is below a tenth of the first noise, for any table.
+    """Return a tolerance so small that its noise is negligible next to the first noise.
 
-    The linear term has the least effect on the coefficients if the table has the largest
+    For every permitted table, the second noise is then below a tenth of the effect of the
+    first noise on the coefficients. This effect is least if the table has the largest
     permitted number of rows, all with the largest curvature, equally in all directions.
-    ``unit`` is the second noise for a tolerance of 1. The result is at most the usual
-    tolerance, and at least the smallest tolerance that can be certified.
+    ``unit`` is the second noise for a tolerance of 1. The result is at least the smallest
+    tolerance that can be certified, and at most ``usual``.
     """
     size = objective.dimension
     most = MAX_ROWS * objective.smoothness / size + objective.strong_convexity
@@ -93,7 +96,7 @@ def perturbed_minimiser(
 ) -> Array:
     """Minimise with a random linear term, and add the second noise to the minimiser.
 
-    ``tilt`` is a public linear term that is added to the random one.
+    ``tilt`` is another linear term, which is public.
     """
     objective, solver_noise = calibration.objective, calibration.solver_noise
     assert solver_noise is not None  # noqa: S101
@@ -104,11 +107,11 @@ def perturbed_minimiser(
 
 
 def linear_term(calibration: Calibration, entropy: Entropy) -> Twofold:
-    """Return doubles near a real-valued linear term; the second noise covers the error.
+    """Draw a real-valued random linear term, and return doubles close to it.
 
-    A change of the linear term moves the minimiser by at most 1/Λ times this change. The
-    error allowed here is therefore Λ times the allowance of `solver_noise_for`:
-    docs/proofs/finite-precision.md.
+    The second noise covers the difference. A change of the linear term moves the minimiser
+    by at most 1/Λ times this change. The permitted difference is therefore Λ times the
+    allowance in `solver_noise_for`: docs/proofs/finite-precision.md.
     """
     objective = calibration.objective
     allowed = LINEAR_SHARE * calibration.tolerance * objective.strong_convexity
@@ -118,10 +121,10 @@ def linear_term(calibration: Calibration, entropy: Entropy) -> Twofold:
 
 
 def solver_noise_for(budget: Budget, tolerance: float, copies: int) -> tuple[Noise, Event]:
-    """Return the noise that covers the solver's tolerance, and its cost.
+    """Return the noise that covers the solver's tolerance, and its privacy event.
 
-    The sensitivity per copy is 2·tolerance, increased by the share `LINEAR_SHARE` for the
-    rounding of the linear term.
+    The sensitivity per objective is 2·tolerance, increased by the share `LINEAR_SHARE` for
+    the rounding of the linear term.
     """
     reach = 2 * tolerance * (1 + LINEAR_SHARE)
     match budget:
@@ -139,7 +142,10 @@ def solver_noise_for(budget: Budget, tolerance: float, copies: int) -> tuple[Noi
 
 
 def _restore_zeros(objective: Objective, noised: Array, solver_noise: Noise) -> Array:
-    """Restore zeros and the constraint, as a function of the noisy vector alone."""
+    """Restore exact zeros and the constraint after the second noise.
+
+    The result is a function of the noisy vector and public numbers alone.
+    """
     value = noised
     if objective.nonsmooth_part is not None:
         reach = solver_noise.expected_norm(objective.dimension)

@@ -1,8 +1,9 @@
 """Noise for the perturbed multinomial objective, from public information alone.
 
 The gradient of a record, (p − e_y)xᵀ, has no fixed direction, so the rules for binary
-losses do not apply. All formulas are proved in docs/proofs/multinomial.md, with the shift
-m = √2·X/σ of a record and λ = XX̄/Λ for its log-determinant term.
+losses do not apply. All formulas are proved in docs/proofs/multinomial.md. There,
+m = √2·X/σ bounds the gradient of a record in units of the noise scale σ, and λ = XX̄/Λ is
+the constant of its log-determinant term.
 """
 
 import math
@@ -57,7 +58,10 @@ THEOREMS = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """Constants for one record: X with slack for the basis, λ = XX̄/Λ, and K classes."""
+    """Constants for the privacy loss of one record: X, λ = XX̄/Λ and the number of classes.
+
+    X is slightly increased, because the computed basis is orthonormal only up to rounding.
+    """
 
     reach: float
     ratio: float
@@ -76,11 +80,11 @@ class Geometry:
         return cls(reach, ratio, loss.classes)
 
     def shift(self, sigma: float) -> float:
-        """Return m, rounded up."""
+        """Return m = √2·X/σ, rounded up."""
         return round_up(math.sqrt(2) * self.reach / sigma)
 
     def pure_rate(self, epsilon: float, shifts: int) -> float:
-        """Return the largest rate γ of spherical Laplace noise, or 0 if there is none."""
+        """Return the largest rate γ of spherical Laplace noise; 0 if none is possible."""
         room, ratio = round_down(epsilon), self.ratio
         if round_up(4 * shifts * ratio) <= room:
             return round_down(room / (shifts * math.sqrt(2) * self.reach))
@@ -93,11 +97,12 @@ class Geometry:
         return max(0.0, round_down(rate - 1e-12 * room) / self.reach)
 
     def loss_bounds(self, sigma: float) -> tuple[LossBound | LossMixture, LossBound]:
-        """Return loss bounds, with the record present and absent.
+        """Return bounds on the privacy loss, for removing and for adding a record.
 
         The second bound is mz + m²/2 for a normal z conditioned to exceed its (K−2)/(K−1)
-        quantile. The first is the same if λ <= m²/4. Otherwise the first bound is a mixture
-        over cells of the lag of the second-largest class.
+        quantile. The first bound is the same if λ <= m²/4. Otherwise it is a mixture of
+        bounds, one for every cell of a grid for the gap between the leading class and the
+        next.
         """
         others, shift = self.classes - 1, self.shift(sigma)
         start = -float(ndtri(1 / others)) - 1e-12 if others > 2 else 0.0
@@ -114,7 +119,10 @@ class Geometry:
         return LossMixture.of(bounds, others * chances), absent
 
     def _lagging(self, shift: float, excess: float, low: float, high: float) -> LossBound:
-        """Return M(z) for a lag of the second class of z/√2 plus ``low`` to ``high``."""
+        """Return the bound M(z) for a given gap between the leading class and the next.
+
+        The gap is z/√2 plus a number from ``low`` to ``high``.
+        """
         reach = shift / math.sqrt(2)
         start = max(-LARGEST_NORMAL, -math.sqrt(2) * high)
         turn, stop = start, (2 * excess - shift**2 / 2) / shift
@@ -132,7 +140,7 @@ class Geometry:
         return LossBound(knots, values, shift, high < math.inf, 1)
 
     def renyi(self, orders: Array, sigma: float) -> tuple[Array, Array]:
-        """Return bounds on Rényi divergences, with the record present and absent."""
+        """Return bounds on Rényi divergences, for removing and for adding a record."""
         square, ratio, share = self._parts(sigma)
         present = orders * (square + share * max(0.0, ratio**2 / 2 - square) / 2)
         above = orders - 1
@@ -158,7 +166,10 @@ class Geometry:
         return self.shift(sigma) ** 2 / 2, self.ratio, 1 - 1 / self.classes
 
     def _tail(self, above: Array) -> Array:
-        """Return an upper bound on (−log(1 − t) − t)/t² at t = (α−1)λ/2, or ∞ if t >= 1."""
+        """Return an upper bound on (−log(1 − t) − t)/t² at t = (α−1)λ/2, or ∞ if t >= 1.
+
+        ``above`` contains α − 1.
+        """
         t = above * self.ratio / 2
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             series = 0.5 + t / (3 * (1 - t))
@@ -168,14 +179,18 @@ class Geometry:
 
 
 CUTS = np.geomspace(1e-3, 0.999, 600)
-"""Candidate orders α − 1, in units of 2/λ, for switching between two Rényi bounds."""
+"""Candidates for the order α at which one Rényi bound takes over from another, as
+(α − 1)·λ/2."""
 
 
 LARGEST_NORMAL, KNOTS, LAG_CELLS, SLACK = 14.0, 32, 96, 1e-11
 
 
 def _largest_gain(lead: Array, lag: Array, share: float) -> Array:
-    """Maximise the concave s·T + s − s² + ½κ(s − G)₊² over 0 <= s <= 1."""
+    """Maximise the concave s·T + s − s² + ½κ(s − G)₊² over 0 <= s <= 1.
+
+    T is ``lead``, G is ``lag`` and κ is ``share``.
+    """
     alone = np.minimum((lead + 1) / 2, lag)
     both = (lead + 1 - share * lag) / (2 - share)
     found = [
@@ -187,7 +202,11 @@ def _largest_gain(lead: Array, lag: Array, share: float) -> Array:
 
 @lru_cache(maxsize=CACHE_SIZE)
 def _lags(others: int) -> tuple[tuple[float, ...], Array]:
-    """Return cells of (u + v)/2 − R, with upper bounds on their probabilities."""
+    """Return cells for (u + v)/2 − R, with upper bounds on their probabilities.
+
+    u and v are standard normal, and R is the maximum of ``others`` standard normal
+    variables.
+    """
     edges = np.linspace(-5.0, 3.5, LAG_CELLS + 1)
     places = np.linspace(-9.0, 9.0, 4001)
     density = others * np.exp(-(places**2) / 2) / math.sqrt(2 * math.pi)
@@ -204,10 +223,10 @@ def perturbation(
     copies: int,
     choice: NoiseChoice,
 ) -> Perturbation:
-    """Return noise for the linear term, and its cost.
+    """Return noise for the linear term, and its privacy event.
 
-    For (epsilon, delta) the noise is Gaussian, or the noise for epsilon alone if that is
-    smaller and the ``choice`` allows it.
+    For (epsilon, delta) the noise is Gaussian, or spherical Laplace noise for epsilon alone
+    if that is smaller and the ``choice`` allows it.
     """
     if copies != 1:
         raise InvalidParameter("copies", "1 for the multinomial loss", copies)
@@ -268,15 +287,17 @@ def _zcdp(objective: Objective, budget: Zcdp, neighbours: Neighbours) -> Perturb
 
 
 NOISE_SHARE = {Pure: 0.5, Approx: 1.0, Zcdp: 1.0}
-"""Least automatic ridge, as a share of the noise length divided by a guess of ‖θ‖."""
+"""Least automatic ridge, by type of budget, in units of the expected norm of the noise
+divided by a guess of ‖θ‖."""
 RIDGE_PER_NOISE = {Approx: 0.45, Zcdp: 1.25}
-"""Automatic ridge in units of the noise required by the gradient shift alone."""
+"""Automatic ridge, by type of budget, in units of X̄ times the noise scale that the
+gradients alone require."""
 
 
 def comfortable_ridge(
     objective: Objective, budget: Budget, neighbours: Neighbours
 ) -> float:
-    """Return a ridge at which the log-determinant term costs little or nothing."""
+    """Return a ridge with which the log-determinant term costs little or nothing."""
     shifts = neighbours.shifts
     match budget:
         case Pure(epsilon=epsilon):
@@ -292,7 +313,7 @@ def comfortable_ridge(
 def profile(
     objective: Objective, neighbours: Neighbours, sigma: float
 ) -> Callable[[float], float]:
-    """Return a function that bounds delta at any epsilon for Gaussian noise."""
+    """Return a function that bounds delta at any epsilon, for Gaussian noise."""
     geometry = Geometry.of(objective)
     present, absent = geometry.loss_bounds(sigma)
     rem, add = geometry.renyi(ORDERS, sigma)
@@ -322,7 +343,7 @@ PARTS = tuple(0.3 + 0.025 * i for i in range(21))
 
 
 def too_little_ridge(objective: Objective, epsilon: float) -> InvalidParameter:
-    """Return the error for an l2 too small for the budget, with a suggested value."""
+    """Return an error for an l2 too small for the budget; it suggests another value."""
     unit, got = objective.row_square / epsilon, objective.strong_convexity
     return InvalidParameter(
         "l2",

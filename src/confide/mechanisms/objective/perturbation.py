@@ -73,9 +73,9 @@ class ObjectivePerturbation:
     Public       loss, penalty, constraint, bounds, ridge, budget, tolerance.
     Private      rows and targets, and under add-remove the number of rows.
     Noise        spherical Laplace (for pure budgets, or if it is smaller) or Gaussian on
-                 the linear term; then Gaussian or spherical Laplace of sensitivity
-                 2·tolerance on the coefficients, for ``precision_share`` of the budget,
-                 because solvers are not exact.
+                 the linear term; then Gaussian or spherical Laplace on the coefficients,
+                 for a sensitivity of 2·tolerance and with ``precision_share`` of the
+                 budget, because solvers are not exact.
     Proof        docs/proofs/objective-perturbation.md, docs/proofs/finite-precision.md
 
     Parameters
@@ -85,14 +85,14 @@ class ObjectivePerturbation:
         privacy loss jointly, "separate" bounds each by its own maximum, and "kst" uses the
         constants of Kifer, Smith and Thakurta (2012).
     tolerance : float, optional
-        Largest distance of the solver's result from the exact minimiser. It is divided by
-        the ridge if that is below 1. By default so small that the second noise is below a
-        tenth of the first.
+        Largest permitted distance of the solver's result from the exact minimiser. It is
+        divided by the ridge if that is below 1. By default so small that the second noise
+        is below a tenth of the effect of the first, if that can be certified.
     precision_share : Fraction, default=1/100
         Share of the budget for the second noise, which covers the solver's tolerance.
     coef_norm_guess : float, optional
-        Public guess of ‖θ‖ for the choice of an automatic ridge. The guess affects
-        accuracy, never privacy. By default the guess of the objective.
+        Public guess of ‖θ‖, used to choose an automatic ridge. The guess affects accuracy,
+        never privacy. By default the typical norm that the objective assumes.
     noise : {"shorter", "composable", "gaussian"}, default="shorter"
         Noise for (epsilon, delta) with the coupled analysis. "shorter" is the smaller of
         spherical Laplace and Gaussian noise. "composable" is the smallest noise that
@@ -186,7 +186,7 @@ class ObjectivePerturbation:
         budget : Pure, Approx or Zcdp
             Privacy budget of the release. A larger one means less noise.
         neighbours : Neighbours
-            Neighbour relation to protect.
+            Neighbour relation for which the guarantee is to hold.
         copies : int, default=1
             Number of objectives, such as one per class, that share the rows and the
             budget.
@@ -201,7 +201,7 @@ class ObjectivePerturbation:
         UnmetNeeds
             The theorem does not cover this objective.
         InvalidParameter
-            There is no noise for this budget, neighbour relation or ridge.
+            No noise distribution is available for this budget, neighbour relation or ridge.
         """
         check_needs(type(self).__name__, self.needs, objective)
         main = budget.share(1 - self.precision_share)
@@ -240,21 +240,21 @@ class ObjectivePerturbation:
     def release(
         self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Minimise the objective of every copy with its own random linear term.
+        """Minimise every objective with its own random linear term.
 
         Parameters
         ----------
         calibration : Calibration
             Result of `calibrate`.
         tasks : iterable of Rows
-            Private rows of every copy, with the target of that copy.
+            Private rows with the targets of each objective, one item per objective.
         entropy : Entropy
             Source of random bits.
 
         Returns
         -------
         Release
-            Private coefficients with their guarantee.
+            Differentially private coefficients with their guarantee.
         """
         paid = checked_copies(tasks, calibration.copies)
         values = [perturbed_minimiser(calibration, rows, entropy) for rows in paid]
@@ -271,7 +271,7 @@ class ObjectivePerturbation:
         return replace(self, analysis="separate")
 
     def with_noise(self, noise: NoiseChoice) -> "ObjectivePerturbation":
-        """Return the mechanism with another choice of noise under (epsilon, delta).
+        """Return the mechanism with another choice of noise for (epsilon, delta).
 
         Parameters
         ----------
@@ -286,7 +286,7 @@ class ObjectivePerturbation:
         return replace(self, noise=noise)
 
     def profile(self, calibration: Calibration) -> Callable[[float], float] | None:
-        """Return a function that bounds delta at any epsilon, for (epsilon, delta) budgets.
+        """Return a function from epsilon to an upper bound on delta, if there is one.
 
         Parameters
         ----------
@@ -296,8 +296,8 @@ class ObjectivePerturbation:
         Returns
         -------
         callable or None
-            Delta as a function of epsilon for one copy, or None if the release is pure or
-            the budget is not (epsilon, delta).
+            The function for one objective, or None if the release is pure or the budget is
+            not (epsilon, delta).
         """
         if not isinstance(calibration.budget, Approx) or as_pure(calibration.events):
             return None
@@ -385,8 +385,8 @@ class ObjectivePerturbation:
     ) -> Objective:
         """Return the objective with an automatic ridge.
 
-        This is the comfortable ridge, or the expected length of the noise divided by a
-        guess of ‖θ‖ if that is larger.
+        The ridge is that of `_comfortable_ridge`, or the expected norm of the noise divided
+        by a guess of ‖θ‖ if that is larger.
         """
         if self.coef_norm_guess is not None:
             objective = replace(objective, coef_norm_guess=self.coef_norm_guess)
@@ -419,7 +419,7 @@ class ObjectivePerturbation:
     def _comfortable_ridge(
         self, objective: Objective, budget: Budget, neighbours: Neighbours, copies: int
     ) -> float:
-        """Return a ridge at which the log-determinant term costs little or nothing."""
+        """Return a ridge with which the log-determinant term costs little or nothing."""
         if is_multinomial(objective.loss):
             return multinomial.comfortable_ridge(objective, budget, neighbours)
         if self.analysis == "coupled" and is_logistic(objective.loss):
@@ -432,11 +432,11 @@ class ObjectivePerturbation:
     def _least_effort_ridge(
         self, objective: Objective, budget: Budget, neighbours: Neighbours
     ) -> float:
-        """Minimise the combined effect of ridge and noise on the gradient, Λ·‖θ‖ + E‖b‖.
+        """Return the ridge Λ that minimises Λ·‖θ‖ + E‖b‖, the effects of ridge and noise.
 
-        A larger ridge leaves more of the budget to the noise term, so less noise is needed.
-        The search uses add-remove, whose calibration is fast. Replace-one needs about twice
-        the noise. Under zCDP replace-one also needs a larger ridge and is used directly.
+        With a larger ridge the log-determinant term uses less of the budget, so the noise
+        is smaller. The search uses add-remove, whose calibration is fast. Replace-one needs
+        about twice the noise. Under zCDP it also needs a larger ridge and is used directly.
         """
         relation, times = Neighbours.ADD_REMOVE, neighbours.shifts
         if isinstance(budget, Zcdp):
@@ -458,26 +458,27 @@ class ObjectivePerturbation:
 
 MOST_DOUBLINGS = 12
 AMPLE_RIDGE = 1e6
-"""A ridge, in curvatures of a record, at which the log-determinant term is negligible."""
+"""A ridge, in units of the largest curvature of the loss of one record, with which the
+log-determinant term is negligible."""
 NOTABLE = 1.05
 """Least increase of the noise at which a change of its distribution causes a warning."""
 
 
 ZCDP_RIDGE = 0.5
-"""Ridge under zCDP, relative to that at which the log-determinant term is free for pure
-noise with epsilon = √(2ρ). The noise is then within 11 % of that for the gradient shift
-alone. A further reduction would not be worth the larger ridge."""
+"""Ridge under zCDP, relative to the ridge with which the log-determinant term costs nothing
+for pure noise with epsilon = √(2ρ). The noise is then within 11 % of what the gradients
+alone require. A further reduction would not be worth the larger ridge."""
 
 
 def _free_logistic_ridge(
     objective: Objective, budget: Budget, neighbours: Neighbours, copies: int
 ) -> float:
-    """Return a ridge at which the logistic log-determinant term costs almost nothing.
+    """Return a ridge with which the logistic log-determinant term costs almost nothing.
 
-    For pure budgets, and for (epsilon, delta) under add-remove, the term is free at this
-    ridge by a theorem. In other cases the factor was found by experiment: the noise is
-    within 1 % of the noise for the gradient shift alone, at a small part of the ridge that
-    a theorem would require.
+    For pure budgets, and for (epsilon, delta) under add-remove, a theorem shows that it
+    costs nothing. In other cases the factor was found by experiment. The noise is then
+    within 1 % of what the gradients alone require, and the ridge is much smaller than in
+    the theorem.
     """
     shifts, slack = neighbours.shifts, 1 + 1e-12
     unit = copies * objective.row_square

@@ -11,7 +11,7 @@ from confide.privacy import Approx, Pure, round_down, round_up
 
 
 def published_noise(objective: Objective, budget: Pure | Approx) -> Perturbation:
-    """Return the noise of Kifer, Smith and Thakurta (2012), under add-remove."""
+    """Return the noise of Kifer, Smith and Thakurta (2012) under add-remove."""
     epsilon = float(budget.epsilon)
     enough = 2 * objective.smoothness / epsilon
     if objective.strong_convexity < round_down(enough):

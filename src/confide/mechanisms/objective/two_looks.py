@@ -39,10 +39,10 @@ from confide.privacy import (
 
 @dataclass(frozen=True, slots=True)
 class TwoFits:
-    """Calibrations of both fits, with the privacy events of both together.
+    """Calibrations of two fits to the same rows, with the privacy events of both together.
 
-    ``alone`` is the budget of the second fit by itself, or None if only the sum of both
-    costs is known.
+    ``alone`` is the budget of the second fit by itself, or None if only the joint cost of
+    both fits is known.
     """
 
     first: Calibration
@@ -53,7 +53,7 @@ class TwoFits:
 
 @dataclass(frozen=True, slots=True)
 class TwoFitSpec:
-    """Two fits to be calibrated, without a budget."""
+    """Two fits to the same rows, to be calibrated for one or more budgets."""
 
     look: ObjectivePerturbation
     rough: Objective
@@ -77,9 +77,9 @@ class TwoFitSpec:
 def split_budget(task: TwoFitSpec, budget: Budget, share: Fraction) -> TwoFits:
     """Calibrate both fits for one joint budget.
 
-    Pure and zCDP budgets are divided. For (epsilon, delta) there are three ways: divide
+    Pure and zCDP budgets are divided. For (epsilon, delta) there are three methods: divide
     epsilon and delta, divide a zCDP budget that implies them, or bound the joint privacy
-    loss of both fits. The way with the least noise and ridge in the second fit is used.
+    loss of both fits. The method with the least noise and ridge in the second fit is used.
     """
     if not isinstance(budget, Approx):
         return _cut(task, budget, share)
@@ -106,7 +106,10 @@ def split_budget(task: TwoFitSpec, budget: Budget, share: Fraction) -> TwoFits:
 
 
 def _effort(task: TwoFitSpec, second: Calibration) -> float:
-    """Return the combined effect of noise and ridge on the gradient of the second fit."""
+    """Return the combined effect of noise and ridge on the gradient of the second fit.
+
+    This is E‖b‖ + Λ·‖θ‖ with a guess of ‖θ‖.
+    """
     noise = second.noise.expected_norm(task.final.dimension)
     ridge = second.objective.strong_convexity
     return noise + ridge * (task.look.coef_norm_guess or task.final.typical_norm)
@@ -119,11 +122,12 @@ def _cut(task: TwoFitSpec, budget: Budget, share: Fraction) -> TwoFits:
 
 
 def _together(task: TwoFitSpec, budget: Approx, share: Fraction) -> TwoFits:
-    """Calibrate Gaussian noise for both fits by a bound on the sum of their losses.
+    """Calibrate Gaussian noise for both fits by a bound on the sum of their privacy losses.
 
-    The shares are shares of the squared shift. The ridges are those for a divided budget.
-    Both noises start at the scales that the gradient shifts alone require. A common factor
-    increases them until the sum is within delta.
+    ``share`` is a share of μ², where μ is the parameter of Gaussian DP that the budget
+    allows. The ridges are those for a divided budget. Both noise scales start at what the
+    gradients alone require, and are increased by a common factor until the joint delta is
+    within the budget.
     """
     look = task.look.with_noise("gaussian")
     cut = _cut(replace(task, look=look), budget, share)
@@ -144,7 +148,10 @@ def _together(task: TwoFitSpec, budget: Approx, share: Fraction) -> TwoFits:
     try:
         factor = smallest_scale(cost, delta, 1.0)
     except OverflowError:
-        raise InvalidParameter("l2", "larger for this budget", task.final.l2) from None
+        hint = "Leave it at 'auto', or try a larger value."
+        raise InvalidParameter(
+            "l2", "larger for this budget", task.final.l2, hint
+        ) from None
     looks: list[Calibration] = []
     events: list[Event] = [ApproxEvent(main.epsilon, main.delta)]
     for one, scale, part in zip(
@@ -166,7 +173,7 @@ def _sum_cost(
     scales: list[float],
     epsilon: float,
 ) -> float:
-    """Return delta at epsilon for both fits and all copies together."""
+    """Return the joint delta at epsilon of both fits, for all objectives together."""
     pairs = list(zip(objectives, scales, strict=True))
     if task.neighbours is Neighbours.ADD_REMOVE:
         present = [gaussian_bounds(one, scale)[0] for one, scale in pairs]

@@ -1,4 +1,7 @@
-"""Mechanisms as published in papers, for comparison. Some are refuted."""
+"""Mechanisms as published in papers, for comparison.
+
+The privacy claims of some of them have been refuted.
+"""
 
 from confide.mechanisms.published.mpadmm import PublishedMpAdmm
 from confide.mechanisms.published.napp.iterations import NappPath, NappStopping

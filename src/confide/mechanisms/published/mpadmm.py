@@ -44,12 +44,15 @@ PUBLISHED_RHO = 0.5
 
 
 def published_verdict(step: float) -> Status:
-    """Return the status of the published sensitivity, 1/step times the true one."""
+    """Return the status of the guarantee with the published sensitivity.
+
+    The published sensitivity is 1/step times the true one.
+    """
     return Status.REFUTED if step > 1 else Status.PROVED
 
 
 def refusal(step: float) -> str:
-    """Return the error message for the published sensitivity, unless it is accepted."""
+    """Return the message of the error that rejects the published sensitivity."""
     return (
         f"mpADMM with the published sensitivity and step = {step:g} is REFUTED. The "
         "update of x divides by rho + 1/step, which is (1 + step·rho)/step. The published "
@@ -68,44 +71,50 @@ class PublishedMpAdmm:
     Public       loss, penalty, constraint, bounds, budget, and every setting below; under
                  replace-one the number of rows.
     Private      rows and targets, and under add-remove the number of rows.
-    Noise        Gaussian on x, z and y.
-    Sensitivity  of x, with N rows: clip/(N/step + N·rho + l2), twice that under
-                 replace-one.
+    Noise        Gaussian on the coefficients x and on the other variables of ADMM, z and y.
+    Sensitivity  clip/(N/step + N·rho + l2) for x, where N is the number of rows; twice that
+                 under replace-one.
     Proof        docs/proofs/gradient-mechanisms.md
 
     Parameters
     ----------
     steps : int, default=300
-        Number of steps.
+        Number of steps, which share the budget.
     rho : float, default=0.02
-        Penalty parameter of ADMM. The published one is `PUBLISHED_RHO`.
+        Weight of the augmented term in ADMM. The paper uses `PUBLISHED_RHO`.
     step : float, optional
-        Step size.
+        First step size of the ``rule``. By default the inverse of the largest curvature of
+        the loss of any one record.
     rule : {"total", "epoch", "sqrt", "constant"}, optional
-        How step sizes decrease. The published rule is "constant".
+        How step sizes decrease. The paper uses "constant".
     sensitivity : {"corrected", "published"}, default="corrected"
         "published" omits the factor ``step``. If the step exceeds 1, the noise is then too
         small. Such a setting is REFUTED and rejected without ``accept_unproved``.
     clip : float, optional
-        Bound on the length of a gradient.
+        Public bound on the norm of every record's gradient. Larger gradients are scaled
+        down to this norm. A smaller bound means less noise and more bias. By default the
+        bound that follows from the loss and the bounds on the data.
     averaged : float, default=0
-        Share of the iterates, counted from the last, that are averaged.
+        Share of the iterates, counted from the end, whose mean is released. With 0, the
+        last iterate alone is released.
     return_z : bool, optional
-        Whether to release z instead of x. By default if there is a penalty or a constraint.
+        Whether to release z, the output of the proximal map, instead of x. Only z has exact
+        zeros. By default z is released if there is a penalty or a constraint.
     ridge : float, optional
-        Ridge for ``l2="auto"``. By default 0.1 divided by the total step size.
+        Ridge used if ``l2="auto"``. By default 0.1/τ, where τ is the sum of all step sizes.
+        Stopping after this total already acts like a ridge of 1/τ.
     count_share : float, str or Fraction, default=1/50
-        Share of the squared Gaussian shift that is spent on a noisy number of rows, under
-        add-remove.
+        Under add-remove, the share of the budget that is spent on a noisy count of the
+        rows. It is a share of μ², where μ is the parameter of Gaussian DP.
     accept_unproved : bool, default=False
-        Allow a mechanism whose guarantee is refuted.
+        Allow a mechanism whose guarantee has been refuted.
 
     Raises
     ------
     InvalidParameter
         A setting is outside its range.
     Unproved
-        The published sensitivity was requested without ``accept_unproved``.
+        The published sensitivity is too small, and ``accept_unproved`` is not set.
 
     Examples
     --------
@@ -155,7 +164,7 @@ class PublishedMpAdmm:
 
     @property
     def growth(self) -> float:
-        """Squared joint sensitivity of x, z and y, relative to that of x."""
+        """Squared sensitivity of x, z and y together, divided by that of x alone."""
         return 1 + max(1.0, self.rho**2)
 
     def calibrate(
@@ -173,11 +182,11 @@ class PublishedMpAdmm:
         objective : Objective
             Loss, penalty and public bounds.
         budget : Pure, Approx or Zcdp
-            Joint privacy budget of all copies.
+            Privacy budget, shared by all objectives.
         neighbours : Neighbours
-            Neighbour relation to protect.
+            Neighbour relation for which the guarantee is to hold.
         copies : int, default=1
-            Number of objectives on the same rows that share the budget.
+            Number of objectives, fitted to the same rows, that share the budget.
 
         Returns
         -------
@@ -195,14 +204,14 @@ class PublishedMpAdmm:
     def release(
         self, calibration: GradientCalibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Run the iteration for every copy, each with its own noise.
+        """Run the iteration once for every objective, each time with new noise.
 
         Parameters
         ----------
         calibration : GradientCalibration
             Result of `calibrate`.
         tasks : iterable of Rows
-            Private rows of every copy, with the target of that copy.
+            Private rows with the targets of each objective, one item per objective.
         entropy : Entropy
             Source of randomness.
 
@@ -230,8 +239,8 @@ class PublishedMpAdmm:
 class ThreeNoises:
     """Variant of `Admm` with exact gradients, and noise on x, z and y after every step.
 
-    ``noise`` is calibrated for the sum of gradients. Every step rescales it to the
-    sensitivity of x, and adds noise of this scale to x, z and y.
+    ``noise`` is calibrated for the sum of gradients. In every step it is rescaled to the
+    sensitivity of x, and added to x, z and y with this scale.
     """
 
     admm: Admm

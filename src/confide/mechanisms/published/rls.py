@@ -38,7 +38,7 @@ def check_setting(rows: int, radius: float, penalty: float | None) -> None:
 
 
 def check_pure(budget: Budget) -> Pure:
-    """Reject budgets other than pure epsilon, which the paper does not cover."""
+    """Reject all budgets except pure epsilon, the only kind that the paper covers."""
     if isinstance(budget, Pure):
         return budget
     raise InvalidParameter(
@@ -47,7 +47,7 @@ def check_pure(budget: Budget) -> Pure:
 
 
 def data_independent_penalty(dimension: int, rows: int, epsilon: float) -> float:
-    """Return λ = √(d/(nε)), which does not depend on the data."""
+    """Return the ridge per row λ = √(d/(nε)), which does not depend on the data."""
     return math.sqrt(dimension / (rows * epsilon))
 
 
@@ -81,10 +81,12 @@ class RlsObjective:
     Guarantee    pure; add-remove or replace-one.
     Public       loss, bounds, number of rows, radius, penalty, budget, tolerance.
     Private      rows and targets.
-    Noise        spherical Laplace of rate ε′/(2L), ε′ = ε − 2·log(1 + β/Λ). If ε′ is not
-                 positive the ridge is raised to β/(e^{ε/4} − 1), so that ε′ = ε/2.
+    Noise        spherical Laplace of rate ε′/(2L), or ε′/L under add-remove, with
+                 ε′ = ε − 2·log(1 + β/Λ). If ε′ is not positive, the ridge Λ is raised to
+                 β/(e^{ε/4} − 1), so that ε′ = ε/2. L bounds the norm of the gradient of one
+                 record, and β its curvature.
     Proof        docs/proofs/objective-perturbation.md (objective-separate, which needs the
-                 logarithm only once), docs/proofs/finite-precision.md
+                 logarithm in ε′ only once), docs/proofs/finite-precision.md
 
     Parameters
     ----------
@@ -93,9 +95,10 @@ class RlsObjective:
     radius : float, default=1.0
         Radius of the ball.
     penalty : float, optional
-        Ridge per row; by default √(d/(nε)).
+        Ridge per row. By default √(d/(nε)) for d coefficients and n rows.
     tolerance : float, default=1e-9
-        Largest distance to the exact minimiser.
+        Largest permitted distance of the solver's result from the exact minimiser. It is
+        divided by the ridge if the ridge is below 1.
 
     Raises
     ------
@@ -145,11 +148,11 @@ class RlsObjective:
         objective : Objective
             Loss, penalty and public bounds.
         budget : Pure, Approx or Zcdp
-            Joint privacy budget of all copies.
+            Privacy budget, shared by all objectives.
         neighbours : Neighbours
-            Neighbour relation to protect.
+            Neighbour relation for which the guarantee is to hold.
         copies : int, default=1
-            Number of objectives on the same rows that share the budget.
+            Number of objectives, fitted to the same rows, that share the budget.
 
         Returns
         -------
@@ -186,14 +189,14 @@ class RlsObjective:
     def release(
         self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Fit every copy with its own noise, and release the results together.
+        """Fit every objective with its own noise, and release the results together.
 
         Parameters
         ----------
         calibration : Calibration
             Result of `calibrate`.
         tasks : iterable of Rows
-            Private rows of every copy, with the target of that copy.
+            Private rows with the targets of each objective, one item per objective.
         entropy : Entropy
             Source of randomness.
 
@@ -208,40 +211,43 @@ class RlsObjective:
 
 
 def _left(epsilon: float, fixed: Objective) -> float:
-    """Return the part of epsilon that remains for the noise after the determinant term."""
+    """Return the part of epsilon left for the noise after the log-determinant term."""
     spent = 2 * math.log1p(fixed.smoothness / fixed.strong_convexity)
     return round_down(epsilon) - round_up(spent)
 
 
 @dataclass(frozen=True, slots=True)
 class RlsOut:
-    """Output perturbation in a ball, with a ridge of √(d/(nε)) per row.
+    """Output perturbation in a ball, with a ridge of √(d/(nε)) for each of the n rows.
 
     Guarantee    pure; add-remove or replace-one. No guarantee with ``oracle``.
     Public       loss, bounds, number of rows, radius, penalty, budget, tolerance.
     Private      rows and targets.
-    Sensitivity  tight: 2L/Λ, L the longest gradient in the ball (half under add-remove);
-                 published: 4(ρ + R)/(λn), which is (12R + 8)/(λn) for the squared loss
-                 with rows and targets of at most 1; both plus 2·tolerance.
+    Sensitivity  tight: 2L/Λ, where L bounds the norm of the gradient of one record in the
+                 ball; published: 4(ρ + R)/(λn) with the Lipschitz constant ρ of the paper,
+                 which is (12R + 8)/(λn) for the squared loss with row norms and targets of
+                 at most 1. Under add-remove both are halved. 2·tolerance is added to both.
     Proof        docs/proofs/output-perturbation.md
 
     Parameters
     ----------
     rows : int
-        Public number of rows. This number only determines the ridge: a wrong number costs
+        Public number of rows n. This number only determines the ridge: a wrong number costs
         accuracy, not privacy.
     radius : float, default=1.0
         Radius R of the ball.
     penalty : float, optional
-        Ridge per row λ; by default √(d/(nε)), which does not depend on the data.
+        Ridge per row λ. By default √(d/(nε)) with the number d of coefficients. This
+        default does not depend on the data.
     constants : {"tight", "published"}, default="tight"
         Choice of the sensitivity. With "published" the noisy minimiser is released
         unchanged, with "tight" it is projected onto the ball.
     oracle : bool, default=False
-        Declare that parameters were tuned on the private data. Such a release has no
+        Declare that settings were tuned on the private data. Such a release has no
         guarantee and is for comparison only.
     tolerance : float, default=1e-9
-        Largest distance to the exact minimiser.
+        Largest permitted distance of the solver's result from the exact minimiser. It is
+        divided by the ridge if the ridge is below 1.
 
     Raises
     ------
@@ -288,12 +294,13 @@ class RlsOut:
         fixed : Objective
             Objective with its ridge.
         neighbours : Neighbours
-            Neighbour relation to protect.
+            Neighbour relation for which the guarantee is to hold.
 
         Returns
         -------
         float
-            Largest distance between minimisers of neighbouring tables.
+            Largest distance between minimisers of neighbouring tables, plus twice the
+            solver's tolerance.
         """
         slack = 2 * self._tolerance(fixed)
         exact = neighbours.shifts * fixed.lipschitz / fixed.strong_convexity
@@ -318,11 +325,11 @@ class RlsOut:
         objective : Objective
             Loss, penalty and public bounds.
         budget : Pure, Approx or Zcdp
-            Joint privacy budget of all copies.
+            Privacy budget, shared by all objectives.
         neighbours : Neighbours
-            Neighbour relation to protect.
+            Neighbour relation for which the guarantee is to hold.
         copies : int, default=1
-            Number of objectives on the same rows that share the budget.
+            Number of objectives, fitted to the same rows, that share the budget.
 
         Returns
         -------
@@ -351,14 +358,14 @@ class RlsOut:
     def release(
         self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Fit every copy, add noise to each, and release the results together.
+        """Fit every objective, add noise to each result, and release them together.
 
         Parameters
         ----------
         calibration : Calibration
             Result of `calibrate`.
         tasks : iterable of Rows
-            Private rows of every copy, with the target of that copy.
+            Private rows with the targets of each objective, one item per objective.
         entropy : Entropy
             Source of randomness.
 

@@ -1,1 +1,1 @@
-"""Ranges of columns, estimated with a share of the budget before a fit."""
+"""Estimation of the ranges of columns, with a share of the budget, before a fit."""

@@ -1,7 +1,8 @@
 """Estimation of column ranges from noisy counts, and a subsequent fit, for one budget.
 
-The values of every column are counted on a public grid of cells and of parts of cells.
-Quantiles of the noisy counts give the range to which the column is then clamped.
+The values of every column are counted in the bins of a public grid, each of which is
+divided into equal parts. Quantiles of the noisy counts give the range to which the column
+is then clamped.
 """
 
 import math
@@ -33,21 +34,22 @@ from confide.privacy.guarantee import ROW_LIMIT
 
 PAGE = "private-ranges.md#"
 LOOKS = 2
-"""Number of counting rounds: by cells, and then by pieces near the estimated range."""
+"""Number of counting rounds: first in whole bins, and then in finer pieces near the range
+found."""
 USUAL_SHARE = Fraction(1, 10)
 INTERVAL_TAIL = 0.05
-"""Tail for plain intervals. If the range includes rare values, the column varies little
-relative to its range, and noise hides its curvature."""
+"""Tail for fits with intervals for the plain coefficients. If a range includes rare values,
+the column varies little relative to the range, and noise hides its curvature."""
 NEEDED_TAIL = 0.05
 NEEDED_DEVIATIONS: Mapping[type[Any], float] = {Gaussian: 0.5, Laplace: 0.8}
-"""Standard deviations of the noise on a count that the share `NEEDED_TAIL` of the rows must
-exceed for ranges to be worthwhile.
+"""Ranges are worthwhile if the share `NEEDED_TAIL` of the rows is at least this number of
+standard deviations of the noise on a count, by type of noise.
 
-Below these thresholds ranges are hardly ever found. The thresholds are low because a failed
-attempt costs little: the column keeps its limits. Laplace noise has more false alarms and
-therefore a higher threshold."""
+With fewer rows, ranges are hardly ever found. The thresholds are low because a failed
+attempt costs little: the column keeps its limits. With Laplace noise, false alarms are more
+frequent, so the threshold is higher."""
 ROWS_IF_UNKNOWN: Mapping[type[Any], int] = {Gaussian: 30_000, Laplace: 10_000}
-"""Assumed number of rows if it is private and not declared."""
+"""Number of rows that is assumed if it is private and not declared, by type of noise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +59,12 @@ class Ranges:
     Parameters
     ----------
     share : float, str or Fraction, default=1/10
-        Share of the budget of the fit. A larger share finds narrower ranges, but leaves
-        less budget for the coefficients.
+        Share of the budget of the fit that is spent on ranges. A larger share finds
+        narrower ranges, but leaves less budget for the coefficients.
     tail : float, optional
-        Share of the values that may lie below the range, and likewise above it. A larger
-        tail gives narrower ranges, to which more values are clamped. By default 0.01, and
-        0.05 for columns of fits with plain intervals.
+        Share of the values that may lie below the range, and also the share that may lie
+        above it. A larger tail gives narrower ranges, to which more values are clamped. By
+        default 0.01, or 0.05 in fits with plain intervals.
 
     Raises
     ------
@@ -87,7 +89,9 @@ class Ranges:
         part = exact(self.share, "share of ranges")
         if not 0 < part <= 1:
             raise InvalidParameter(
-                "share of ranges", "a part of the budget, above 0 and up to 1", self.share
+                "share of ranges",
+                "a share of the budget, above 0 and at most 1",
+                self.share,
             )
         object.__setattr__(self, "share", part)
         if self.tail is None:
@@ -106,7 +110,7 @@ class Ranges:
         Returns
         -------
         float
-            Share of the values below the range, and likewise above it.
+            Share of the values below the range, which is also the share above it.
         """
         if self.tail is not None:
             return self.tail
@@ -116,7 +120,10 @@ class Ranges:
 def is_affordable(
     budget: Budget, columns: int, neighbours: Neighbours, settings: Ranges, rows: int | None
 ) -> bool:
-    """Return, without data, whether ranges are worthwhile for a number of rows."""
+    """Return whether ranges are worthwhile, judged from public information alone.
+
+    ``rows`` is the number of rows if it is known. Otherwise `ROWS_IF_UNKNOWN` is assumed.
+    """
     part: Budget = budget.share(settings.share)
     if isinstance(budget, Approx):
         shift = gaussian_shift_of(budget)
@@ -129,9 +136,9 @@ def is_affordable(
 def range_noise(
     budget: Budget, columns: int, neighbours: Neighbours
 ) -> tuple[CountNoise, Event]:
-    """Return the noise on every count, and its cost.
+    """Return the noise on every count, and the privacy event of all counts.
 
-    In each counting round, a record is in one cell per column.
+    In each counting round, a record is counted in at most one bin or piece per column.
     """
     counts = LOOKS * columns * neighbours.shifts
     if isinstance(budget, Pure):
@@ -142,7 +149,7 @@ def range_noise(
 
 @dataclass(frozen=True, slots=True)
 class RangesCalibration(Calibration):
-    """Calibration of noisy counts for ``queries`` and of the fit ``main`` after them."""
+    """Calibration of the counts for ``queries``, and of the fit ``main`` after them."""
 
     main: Calibration = field(kw_only=True)
     queries: tuple[RangeQuery, ...] = field(kw_only=True)
@@ -160,17 +167,21 @@ class RangesCalibration(Calibration):
         return (*self.main.guarantee.assumptions, ROW_LIMIT)
 
     def check_rows(self, rows: Rows) -> None:
-        """Reject unsuitable tables by their shape, before any budget is spent."""
+        """Reject tables of unsuitable shape, before any budget is spent."""
         self.main.check_rows(rows)
 
     def buy(self, counts: Sequence[Array], entropy: Entropy) -> RangeRelease:
-        """Estimate ranges from private counts, one table of cells by parts per query."""
+        """Estimate ranges from private counts with noise.
+
+        ``counts`` has one array per query, with a row per bin and a column per part of a
+        bin.
+        """
         return buy(self.queries, counts, self.count_noise, entropy, self.share)
 
     def release_after(
         self, bought: RangeRelease, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Fit rows that were read with the estimated ranges, and release both together."""
+        """Fit rows clamped to the estimated ranges, and release both results together."""
         found = self.main.release(tasks, entropy)
         guarantee = self.guarantee
         return replace(
@@ -184,12 +195,12 @@ class RangesCalibration(Calibration):
 
 @dataclass(frozen=True, slots=True)
 class WithRanges:
-    """Mechanism that is preceded by a private estimation of ranges.
+    """Mechanism that first estimates the ranges of columns privately, and then fits.
 
     Guarantee    composition of the mechanism and the noisy counts.
     Public       grids, quantiles, share of the budget.
-    Sensitivity  one count per column and counting round under add-remove, two under
-                 replace-one.
+    Sensitivity  for every column and counting round, one count changes by 1 under
+                 add-remove, and two counts under replace-one.
     Noise        Gaussian on counts, Laplace for pure budgets.
     Proof        docs/proofs/private-ranges.md
 
@@ -200,7 +211,7 @@ class WithRanges:
     queries : tuple of RangeQuery
         Columns whose ranges are estimated.
     settings : Ranges, optional
-        Share of the budget and quantiles.
+        Share of the budget, and the quantiles.
 
     Examples
     --------
@@ -243,7 +254,7 @@ class WithRanges:
         budget : Pure, Approx or Zcdp
             Privacy budget of the release. A larger one means less noise.
         neighbours : Neighbours
-            Neighbour relation to protect.
+            Neighbour relation for which the guarantee is to hold.
         copies : int, default=1
             Number of objectives, such as one per class, that share the rows and the
             budget.
@@ -258,7 +269,7 @@ class WithRanges:
         UnmetNeeds
             The theorem does not cover this objective.
         InvalidParameter
-            There is no noise for this budget, neighbour relation or ridge.
+            No noise distribution is available for this budget, neighbour relation or ridge.
         """
         share = self.settings.share
         if share == 1:
@@ -310,14 +321,14 @@ class WithRanges:
         calibration : RangesCalibration
             Result of `calibrate`.
         tasks : iterable of Rows
-            Private rows of every copy, with the target of that copy.
+            Private rows with the targets of each objective, one item per objective.
         entropy : Entropy
             Source of random bits.
 
         Returns
         -------
         Release
-            Private coefficients with their guarantee.
+            Differentially private coefficients with their guarantee.
         """
         raise AssertionError("ranges are estimated before the rows are read for the fit")
 
@@ -329,7 +340,10 @@ def buy(
     entropy: Entropy,
     share: Fraction,
 ) -> RangeRelease:
-    """Estimate ranges from private counts, one table of cells by parts per query."""
+    """Estimate ranges from private counts with noise.
+
+    ``counts`` has one array per query, with a row per bin and a column per part of a bin.
+    """
     found = {
         query.name: read_range(query, table, noise, entropy)
         for query, table in zip(queries, counts, strict=True)

@@ -1,4 +1,4 @@
-"""Range estimation from noisy counts: first of cells, then of pieces near the range."""
+"""Range estimation from noisy counts: in bins, then in finer pieces near the range."""
 
 import math
 from dataclasses import dataclass, field, replace
@@ -22,42 +22,47 @@ USUAL_TAIL = 0.01
 
 
 LEAST_OF_USUAL = 1 / 8
-"""Ranges narrower than this share of the range with usual tails mostly hold one value."""
+"""A range narrower than this share of the range with the usual tails is assumed to contain
+hardly more than one value."""
 
 
 FALSE_ALARMS, CLOSER_ALARMS = 0.01, 0.05
-"""Expected number of empty cells that appear occupied, with a tail of 0: in the first
-counting round, and in the second, where cells are near occupied ones.
+"""Expected number of empty bins that appear occupied because of noise, if the tail is 0: in
+the first counting round, and in the second, which is limited to the vicinity of occupied
+bins.
 
-Runs of consecutive cells are tested as well, which makes false alarms about four times as
+Runs of consecutive bins are tested as well, which makes false alarms about four times as
 frequent."""
 
 
 PIECE_DEVIATIONS = 7
-"""Average count of the pieces in the second round, in standard deviations of the noise."""
+"""Desired average count per piece in the second round, in standard deviations of the
+noise."""
 
 
 DOUBT = 0.1
-"""Probability that noise exceeds the margin in upper bounds on the counts of cells."""
+"""Probability that a count exceeds its upper bound because of noise."""
 
 
 EXTENSION = 0.4
-"""Largest extension of a range over doubtful cells, as a share of its width, per side."""
+"""Largest extension of a range on each side over bins that may be occupied, as a share of
+its width."""
 
 
 MOST_BEYOND = 0.25
-"""Largest share of the values that may lie beyond an end of a range with declared limits,
-by an upper bound of one standard deviation of the noise."""
+"""Largest share of the values that may lie beyond each end of the range if the column has
+declared limits. It is compared with the noisy share plus one standard deviation."""
 
 
 @dataclass(frozen=True, slots=True)
 class RangeQuery:
-    """Column whose range is to be estimated, with its grid and quantiles.
+    """Column whose range is to be estimated, with its grid and the shares left out.
 
-    With a ``lower_tail`` of 0 the range begins at the lower end of the grid.
-    ``allows_step`` permits a narrow range around a single frequent value, such as 0. Within
-    such a range the column is almost a step function, and its coefficient is the size of
-    the step. Otherwise the range is widened.
+    ``lower_tail`` and ``upper_tail`` are the shares of values left out at each end. With a
+    ``lower_tail`` of 0, the range begins at the lower end of the grid. ``allows_step``
+    permits a narrow range around a single frequent value, such as 0. Within such a range
+    the column is almost a step function, and its coefficient is the size of the step. If
+    this is not permitted, the range is widened.
     """
 
     name: str
@@ -71,12 +76,12 @@ class RangeQuery:
 def read_range(
     query: RangeQuery, counts: Array, noise: CountNoise, entropy: Entropy
 ) -> tuple[tuple[float, float], bool]:
-    """Estimate a range from private counts; also return whether values exceed the noise.
+    """Return an estimated range, and whether any values stand out from the noise.
 
     Both results are post-processing of two rounds of noisy counts. The first round counts
-    whole cells. The second round counts pieces of about equal width in and next to the
-    range found first, with more pieces for clearer counts. Both rounds are combined by
-    least squares.
+    the values in whole bins. The second round counts them in pieces of about equal width,
+    in and next to the range found in the first round. The clearer the first counts, the
+    finer are the pieces. Both rounds are combined by least squares.
     """
     grid = query.grid
     cells = publish(counts.sum(axis=1), noise, entropy, MAX_ROWS)
@@ -106,12 +111,15 @@ def read_range(
     ends = _rounded(lower, upper, grid)
     if query.has_limits and not query.allows_step:
         ends = grid.ends if upper - lower <= np.diff(grid.edges).min() else ends
-    # Without limits, the fullest noisy cell is chosen, so the second round is no evidence.
+    # Without limits, the second round is near the fullest noisy bin and is no evidence.
     return ends, seen is not None or (query.has_limits and again is not None)
 
 
 def _beyond_one_value(query: RangeQuery, cells: Array, noise: CountNoise) -> RangeQuery:
-    """Use the usual tails if larger ones leave hardly more than one value in the range."""
+    """Return the query with the tails to be used.
+
+    These are the usual tails if larger ones leave hardly more than one value in the range.
+    """
     usual = replace(
         query,
         lower_tail=min(query.lower_tail, USUAL_TAIL),
@@ -130,9 +138,11 @@ def _beyond_one_value(query: RangeQuery, cells: Array, noise: CountNoise) -> Ran
 
 
 def _rounded(lower: float, upper: float, grid: RangeGrid) -> tuple[float, float]:
-    """Round ends close to 0 to 0. If both are, the range extends to 1, −1 or the limit.
+    """Return the ends of a range, with ends close to 0 replaced by 0.
 
-    Effects of a column that is almost always 0 are then per unit as usual.
+    If both are close to 0, the range extends from 0 to 1 or −1, or to the limit of the
+    column if that is closer. Effects of a column that is almost always 0 are then per unit,
+    as usual.
     """
     first, last = grid.ends
     low, high = (0.0 if abs(end) <= SMALLEST_NUMBER else end for end in (lower, upper))
@@ -142,7 +152,7 @@ def _rounded(lower: float, upper: float, grid: RangeGrid) -> tuple[float, float]
 
 
 def _fallback(query: RangeQuery, cells: Array) -> slice:
-    """Return all cells if the column has limits, and otherwise the fullest cell."""
+    """Return all bins if the column has limits, and otherwise the fullest bin."""
     fullest = int(np.argmax(cells))
     return slice(0, len(cells)) if query.has_limits else slice(fullest, fullest + 1)
 
@@ -154,10 +164,10 @@ def _piece_count(values: float, noise: CountNoise) -> float:
 
 
 def _pieces(grid: RangeGrid, near: slice, width: float) -> AnyArray:
-    """Return the boundaries of pieces of about the given width, in parts of cells.
+    """Return the boundaries of pieces of about the given width, in parts of bins.
 
-    Wide cells are divided into equal pieces, and narrow cells are merged. All cells below
-    those near the range form one piece, as do all cells above.
+    Wide bins are divided into equal pieces, and narrow bins are merged. All bins below
+    those near the range form one piece, as do all bins above.
     """
     cuts, last = [0] if near.start else [], -math.inf
     for cell in range(near.start, near.stop):
@@ -173,9 +183,9 @@ def _pieces(grid: RangeGrid, near: slice, width: float) -> AnyArray:
 
 
 def _merge(cells: Array, closer: Array, cuts: AnyArray) -> tuple[Array, Array]:
-    """Combine noisy counts of cells and of pieces by least squares.
+    """Combine the noisy counts of bins and of pieces by least squares.
 
-    A piece consists of several cells or of a part of one cell. The result is the counts of
+    A piece consists of several bins or of a part of one bin. The results are the counts of
     the pieces and their covariance, in units of the variance of the noise.
     """
     first, after = cuts[:-1] // PARTS, -(-cuts[1:] // PARTS)
@@ -189,7 +199,7 @@ def _merge(cells: Array, closer: Array, cuts: AnyArray) -> tuple[Array, Array]:
 def _bracket(
     query: RangeQuery, counts: Array, covariance: Array, noise: CountNoise, alarms: float
 ) -> slice | None:
-    """Return the cells from the lower to the upper quantile, or None if noise hides them.
+    """Return the bins from the lower to the upper quantile, or None if noise hides them.
 
     The covariance is in units of the variance of the noise.
     """
@@ -205,10 +215,10 @@ def _bracket(
 
 
 def _extended(found: slice, edges: Array, most: Array, query: RangeQuery) -> slice:
-    """Add adjacent cells that may well hold values and widen the range only a little.
+    """Add adjacent bins that may contain values and widen the range only a little.
 
-    ``most`` has upper bounds on the counts. Wrongly excluding a cell biases the model.
-    Including an empty cell only makes the range wider than necessary.
+    ``most`` contains upper bounds on the counts. To exclude an occupied bin biases the
+    model. To include an empty bin only makes the range wider than necessary.
     """
     total = max(0.0, float(most[found].sum()))
     allowed = EXTENSION * float(edges[found.stop] - edges[found.start])
@@ -229,8 +239,8 @@ def _extended(found: slice, edges: Array, most: Array, query: RangeQuery) -> sli
 def _safe(found: slice, counts: Array, covariance: Array) -> slice:
     """Widen a range until few values can lie beyond it.
 
-    If noise hides most cells, the few cells above the noise hold only a small share of the
-    values.
+    This matters if noise hides most bins. The few bins that stand out then contain only a
+    small share of the values.
     """
     last = len(counts) - found.stop
     low = _last_with_few_before(found.start, counts, covariance)
@@ -239,7 +249,10 @@ def _safe(found: slice, counts: Array, covariance: Array) -> slice:
 
 
 def _last_with_few_before(most: int, counts: Array, covariance: Array) -> int:
-    """Return the last cell, up to ``most``, before which at most `MOST_BEYOND` can lie."""
+    """Return the last bin before which few values can lie.
+
+    These are at most the share `MOST_BEYOND`. Bins after ``most`` are not considered.
+    """
     allowed = MOST_BEYOND * max(0.0, float(counts.sum()))
     sums, spread = _sums_from_the_first(counts, covariance)
     before = (sums + np.sqrt(np.diag(spread)))[: most + 1]
@@ -249,7 +262,10 @@ def _last_with_few_before(most: int, counts: Array, covariance: Array) -> int:
 def _first_beyond(
     counts: Array, covariance: Array, tail: float, margin: float
 ) -> int | None:
-    """Return the last cell of the first run whose count exceeds the tail and the noise."""
+    """Return the last bin of the first run of bins that stands out.
+
+    The count of the run must exceed ``tail`` by more than noise can explain.
+    """
     sums, spread = _sums_from_the_first(counts, covariance)
     own = np.diag(spread)
     for stop in range(1, len(sums)):

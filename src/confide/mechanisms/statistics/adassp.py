@@ -79,12 +79,14 @@ class AdaSsp:
     constants : {"tight", "published"}, default="tight"
         "tight" calibrates the noise by exact accounting. "published" uses the noise of the
         paper: three equal shares of the budget, independent entries on and above the
-        diagonal, and the classical Gaussian rule, if exact accounting shows that it stays
-        within the budget.
+        diagonal, and the classical rule for Gaussian noise. If exact accounting shows that
+        this noise exceeds the budget, "published" is rejected.
     share : Fraction, default=1/10
-        Share of the squared Gaussian shift for the eigenvalue.
+        Share of the budget for the eigenvalue. It is a share of μ², where μ is the
+        parameter of Gaussian DP.
     failure : float, default=0.05
-        Probability that the ridge is too small. A smaller value means a larger ridge.
+        Permitted probability that the ridge is too small. A smaller value means a larger
+        ridge.
 
     Raises
     ------
@@ -101,7 +103,8 @@ class AdaSsp:
     >>> round(found.objective.l2)
     31
 
-    This is the largest ridge. It is smaller for data that vary enough in every direction.
+    This is the largest ridge. The chosen ridge is smaller if the data vary enough in every
+    direction.
     """
 
     constants: Literal["tight", "published"] = "tight"
@@ -149,7 +152,7 @@ class AdaSsp:
         budget : Pure, Approx or Zcdp
             Privacy budget of the release. A larger one means less noise.
         neighbours : Neighbours
-            Neighbour relation to protect.
+            Neighbour relation for which the guarantee is to hold.
         copies : int, default=1
             Number of objectives, such as one per class, that share the rows and the
             budget.
@@ -164,7 +167,7 @@ class AdaSsp:
         UnmetNeeds
             The theorem does not cover this objective.
         InvalidParameter
-            There is no noise for this budget, neighbour relation or ridge.
+            No noise distribution is available for this budget, neighbour relation or ridge.
         """
         check_needs(type(self).__name__, self.needs, objective)
         if isinstance(budget, Pure):
@@ -200,21 +203,21 @@ class AdaSsp:
     def release(
         self, calibration: SumsCalibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Add noise to the sums of every copy, and solve for the coefficients.
+        """Add noise to the sums of every objective, and solve for the coefficients.
 
         Parameters
         ----------
         calibration : SumsCalibration
             Result of `calibrate`.
         tasks : iterable of Rows
-            Private rows of every copy, with the target of that copy.
+            Private rows with the targets of each objective, one item per objective.
         entropy : Entropy
             Source of random bits.
 
         Returns
         -------
         Release
-            Private coefficients with their guarantee.
+            Differentially private coefficients with their guarantee.
         """
         paid = checked_copies(tasks, calibration.copies)
         pairs = [self._one(calibration, rows, entropy) for rows in paid]
@@ -235,7 +238,7 @@ class AdaSsp:
         return _Noises(Gaussian(sums), moment, Gaussian(alone), shift)
 
     def _most(self, sums: Gaussian, size: int) -> float:
-        """Return a bound that the largest eigenvalue of the noise rarely exceeds."""
+        """Return a value that the largest eigenvalue of the noise matrix rarely exceeds."""
         if self.constants == "published":
             return sums.scale * math.sqrt(size * math.log(2 * size**2 / self.failure))
         tail = math.sqrt(2 * math.log(1 / self.failure))
@@ -304,9 +307,10 @@ def _published(
 
 ROUNDING = float(np.finfo(np.float64).eps) / 2
 CERTIFIED = 8
-"""Verified error of the computed eigenvalue, in units of (d+8)·2⁻⁵³ times the trace."""
+"""Proved bound on the error of the computed eigenvalue, in units of (d+8)·2⁻⁵³ times the
+trace."""
 TWICE_CERTIFIED = 32
-"""The same for the sum of the errors of the eigenvalues of two tables."""
+"""Bound on the sum of these errors for two tables, in the same unit."""
 
 
 def eigenvalue_sensitivity(objective: Objective) -> float:
@@ -318,8 +322,8 @@ def eigenvalue_sensitivity(objective: Objective) -> float:
 def smallest_eigenvalue(gram: Array) -> float:
     """Return the smallest eigenvalue of a Gram matrix, to a proved precision.
 
-    The result of the library is verified by two Cholesky factorisations. If this fails, the
-    eigenvalue is found by bisection: sufficient-statistics.md#eigenvalue-certificate.
+    The eigenvalue computed by NumPy is verified by two Cholesky factorisations. If this
+    fails, it is found by bisection: sufficient-statistics.md#eigenvalue-certificate.
     """
     size, trace = len(gram), float(np.trace(gram))
     step = CERTIFIED * (size + 8) * ROUNDING * trace

@@ -45,14 +45,17 @@ POLYNOMIAL = Need(
 
 @dataclass(frozen=True, slots=True)
 class Polynomial:
-    """Loss ½κ⟨x,θ⟩² − qy⟨x,θ⟩ of a record: the squared or Taylor's of the logistic loss."""
+    """Quadratic loss ½κ⟨x,θ⟩² − qy⟨x,θ⟩ of a record.
+
+    It is the squared loss, or the Taylor polynomial of the logistic loss.
+    """
 
     curvature: float
     slope: float
 
     @classmethod
     def of(cls, objective: Objective) -> "Polynomial":
-        """Return κ and q of a loss."""
+        """Return the constants κ and q for the loss of an objective."""
         return cls(*(objective.loss.polynomial or (0.0, 0.0)))
 
 
@@ -66,8 +69,9 @@ class FunctionalMechanism:
     Guarantee    pure; add-remove or replace-one.
     Public       bounds, ridge, budget.
     Private      rows and targets, and under add-remove the number of rows.
-    Sensitivity  ℓ1 distance between the coefficients of neighbours: ½κdX² + q√d·XB under
-                 add-remove for rows of length X; at most twice that under replace-one.
+    Sensitivity  ℓ1 distance between the polynomials' coefficients for neighbouring tables:
+                 ½κdX² + q√d·XB under add-remove for rows of norm X; at most twice that
+                 under replace-one.
     Noise        Laplace on every coefficient; then a ridge of 4 standard deviations is
                  added, and directions without positive curvature are dropped.
     Proof        docs/proofs/sufficient-statistics.md
@@ -75,9 +79,9 @@ class FunctionalMechanism:
     Parameters
     ----------
     constants : {"tight", "published"}, default="tight"
-        "tight" uses the sensitivity for rows of bounded length. "published" uses that of
-        the paper for rows whose entries may all be as large as X: under add-remove
-        (dX + B)²/2 for the squared loss, d²X²/8 + 3dX/2 for the logistic loss.
+        "tight" uses the sensitivity for rows of bounded norm. "published" uses that of the
+        paper for rows whose entries may all be as large as X: under add-remove (dX + B)²/2
+        for the squared loss, d²X²/8 + 3dX/2 for the logistic loss.
 
     Raises
     ------
@@ -128,12 +132,12 @@ class FunctionalMechanism:
         objective : Objective
             Loss and public bounds.
         neighbours : Neighbours
-            Neighbour relation to protect.
+            Neighbour relation for which the guarantee is to hold.
 
         Returns
         -------
         float
-            Largest ℓ1 distance between neighbours.
+            Largest ℓ1 distance between the coefficients for neighbouring tables.
         """
         rule = _published if self.constants == "published" else _tight
         return rule(objective, neighbours) * (1 + ROUNDING_SLACK)
@@ -155,7 +159,7 @@ class FunctionalMechanism:
         budget : Pure, Approx or Zcdp
             Privacy budget of the release. A larger one means less noise.
         neighbours : Neighbours
-            Neighbour relation to protect.
+            Neighbour relation for which the guarantee is to hold.
         copies : int, default=1
             Number of objectives, such as one per class, that share the rows and the
             budget.
@@ -170,7 +174,7 @@ class FunctionalMechanism:
         UnmetNeeds
             The theorem does not cover this objective.
         InvalidParameter
-            There is no noise for this budget, neighbour relation or ridge.
+            No noise distribution is available for this budget, neighbour relation or ridge.
         """
         check_needs(type(self).__name__, self.needs, objective)
         if not isinstance(budget, Pure):
@@ -203,21 +207,21 @@ class FunctionalMechanism:
     def release(
         self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Add noise to the polynomial of every copy, and minimise it.
+        """Add noise to the polynomial of every objective, and minimise it.
 
         Parameters
         ----------
         calibration : Calibration
             Result of `calibrate`.
         tasks : iterable of Rows
-            Private rows of every copy, with the target of that copy.
+            Private rows with the targets of each objective, one item per objective.
         entropy : Entropy
             Source of random bits.
 
         Returns
         -------
         Release
-            Private coefficients with their guarantee.
+            Differentially private coefficients with their guarantee.
         """
         paid = checked_copies(tasks, calibration.copies)
         values = [_one(calibration, rows, entropy) for rows in paid]
@@ -225,11 +229,12 @@ class FunctionalMechanism:
 
 
 DIAGONAL = 2.0
-"""Factor of noise on the diagonal of M: Mⱼⱼ is twice the coefficient of θⱼ²."""
+"""Factor for the noise on the diagonal of M, because Mⱼⱼ is twice the coefficient of
+θⱼ²."""
 
 
 def _tight(objective: Objective, neighbours: Neighbours) -> float:
-    """Return the sensitivity for rows of length X."""
+    """Return the sensitivity for rows of norm at most X."""
     shape, size = Polynomial.of(objective), objective.dimension
     longest, bound = objective.row_norm, objective.target_bound or 1.0
     one = shape.curvature / 2 * size * longest**2

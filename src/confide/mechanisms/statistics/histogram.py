@@ -32,7 +32,8 @@ from confide.objectives import Objective
 from confide.privacy import Budget, Neighbours, Pure, round_up
 
 Centres: TypeAlias = tuple[tuple[float, ...], ...]
-"""Cell centres of a group of adjacent columns; a row belongs to the nearest centre."""
+"""Cell centres of a group of adjacent columns of the design matrix. A row belongs to the
+cell with the nearest centre."""
 MOST_CELLS = 10**6
 
 
@@ -54,8 +55,8 @@ class ProjectedHistogram:
     Parameters
     ----------
     blocks : tuple
-        Cell centres of every group of adjacent columns. The cells are all combinations of
-        these centres and the intervals of the target.
+        Cell centres of every group of adjacent columns of the design matrix. The cells are
+        all combinations of these centres and the intervals of the target.
     target_cells : int, default=8
         Number of equal intervals of the target's range. More cells mean a finer resolution
         and more noise.
@@ -97,7 +98,10 @@ class ProjectedHistogram:
         number_cells: int = 2,
         target_cells: int = 8,
     ) -> Self:
-        """Build cells from the levels and equal parts of the ranges of a schema.
+        """Build the cells from the columns of a schema.
+
+        Categories are divided into their levels, and the ranges of numbers into equal
+        parts.
 
         Parameters
         ----------
@@ -121,7 +125,7 @@ class ProjectedHistogram:
             The schema has interactions, splines or polynomials.
         """
         if schema.terms:
-            must = "absent: a histogram needs plain columns"
+            must = "left out: a histogram needs columns without terms"
             raise InvalidParameter("terms of the schema", must, list(schema.terms))
         blocks: list[Centres] = []
         start = 0
@@ -155,7 +159,7 @@ class ProjectedHistogram:
         budget : Pure, Approx or Zcdp
             Privacy budget of the release. A larger one means less noise.
         neighbours : Neighbours
-            Neighbour relation to protect.
+            Neighbour relation for which the guarantee is to hold.
         copies : int, default=1
             Number of objectives, such as one per class, that share the rows and the
             budget.
@@ -170,15 +174,15 @@ class ProjectedHistogram:
         UnmetNeeds
             The theorem does not cover this objective.
         InvalidParameter
-            There is no noise for this budget, neighbour relation or ridge.
+            No noise distribution is available for this budget, neighbour relation or ridge.
         """
         check_needs(type(self).__name__, self.needs, objective)
         if not isinstance(budget, Pure):
             raise InvalidParameter("budget", "Pure for a histogram", budget)
         columns = sum(len(centres[0]) for centres in self.blocks)
         if columns != objective.dimension:
-            must = f"for all {objective.dimension} columns, the intercept's included"
-            raise InvalidParameter("blocks", must, f"for {columns}")
+            must = f"{objective.dimension}, counting the intercept"
+            raise InvalidParameter("number of columns in blocks", must, columns)
         noise = Laplace(round_up(copies * neighbours.shifts / budget.epsilon))
         fixed = objective
         if objective.l2 is None:
@@ -201,21 +205,21 @@ class ProjectedHistogram:
     def release(
         self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Add noise to the counts of every copy, and fit the coefficients.
+        """Add noise to the counts of every objective, and fit the coefficients.
 
         Parameters
         ----------
         calibration : Calibration
             Result of `calibrate`.
         tasks : iterable of Rows
-            Private rows of every copy, with the target of that copy.
+            Private rows with the targets of each objective, one item per objective.
         entropy : Entropy
             Source of random bits.
 
         Returns
         -------
         Release
-            Private coefficients with their guarantee.
+            Differentially private coefficients with their guarantee.
         """
         paid = checked_copies(tasks, calibration.copies)
         values = [self._one(calibration, rows, entropy) for rows in paid]
@@ -245,10 +249,10 @@ class ProjectedHistogram:
         return np.asarray(found)
 
     def _codes(self, block: Block, bound: float) -> AnyArray:
-        """Return the cell of every record, as a function of that record alone.
+        """Return the index of the cell of every record, computed from that record alone.
 
         Squares are added column by column. The rounding of NumPy's own sum may depend on
-        the number of records, so that other records could decide which centre is nearest.
+        the number of records, so other records could influence which centre is nearest.
         """
         features = block.toarray()
         codes = np.zeros(len(features), dtype=np.intp)
@@ -280,4 +284,4 @@ class ProjectedHistogram:
 
 
 LEAST_EIGENVALUE = 1e-3
-"""Lower bound on eigenvalues of the noisy matrix with its ridge."""
+"""Lower bound on the eigenvalues of the noisy matrix after the ridge is added."""

@@ -46,7 +46,8 @@ from confide.privacy import Budget, Neighbours, Pure
 class SufficientStatistics:
     """Sufficient statistics: release the Gram matrix and the moment with one noise vector.
 
-    The coefficients solve the noisy normal equations, with a ridge.
+    The Gram matrix is G = Σxxᵀ, and the moment is m = Σyx. The coefficients solve the noisy
+    normal equations, with a ridge.
 
     Guarantee    pure, (epsilon, delta) or zCDP; add-remove or replace-one.
     Public       bounds, ridge, budget.
@@ -55,15 +56,14 @@ class SufficientStatistics:
                  (2X² + w²B²)/√2, or 2wXB if wB > √2·X.
     Proof        docs/proofs/sufficient-statistics.md
 
-    The loss must be squared, and a clip on its slope has no effect. The weight w and the
-    ridge affect accuracy, never privacy.
+    The loss must be the squared loss. A clip on its slope has no effect. The weight w and
+    the ridge affect accuracy, never privacy.
 
     Parameters
     ----------
     ridge_factor : float, default=1.0
-        Automatic ridge, as a multiple of the length of the noise in the normal equations
-        divided by a typical length of the coefficients. A larger factor means more
-        shrinkage.
+        Automatic ridge, in units of the norm of the noise in the normal equations divided
+        by a typical norm of the coefficients. A larger factor means more shrinkage.
 
     Raises
     ------
@@ -122,7 +122,7 @@ class SufficientStatistics:
         budget : Pure, Approx or Zcdp
             Privacy budget of the release. A larger one means less noise.
         neighbours : Neighbours
-            Neighbour relation to protect.
+            Neighbour relation for which the guarantee is to hold.
         copies : int, default=1
             Number of objectives, such as one per class, that share the rows and the
             budget.
@@ -137,7 +137,7 @@ class SufficientStatistics:
         UnmetNeeds
             The theorem does not cover this objective.
         InvalidParameter
-            There is no noise for this budget, neighbour relation or ridge.
+            No noise distribution is available for this budget, neighbour relation or ridge.
         """
         check_needs(type(self).__name__, self.needs, objective)
         unit, event = unit_noise(budget, copies)
@@ -164,21 +164,21 @@ class SufficientStatistics:
     def release(
         self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Add noise to the sums of every copy, and solve for the coefficients.
+        """Add noise to the sums of every objective, and solve for the coefficients.
 
         Parameters
         ----------
         calibration : Calibration
             Result of `calibrate`.
         tasks : iterable of Rows
-            Private rows of every copy, with the target of that copy.
+            Private rows with the targets of each objective, one item per objective.
         entropy : Entropy
             Source of random bits.
 
         Returns
         -------
         Release
-            Private coefficients with their guarantee.
+            Differentially private coefficients with their guarantee.
         """
         paid = checked_copies(tasks, calibration.copies)
         values = [_one(calibration, rows, entropy) for rows in paid]
@@ -200,4 +200,5 @@ def _one(calibration: Calibration, rows: Rows, entropy: Entropy) -> Array:
 
 
 LEAST_STRENGTH = 1e-3
-"""Lower bound on eigenvalues of the noisy matrix with its ridge, in noise scales."""
+"""Lower bound on the eigenvalues of the noisy matrix after the ridge is added, in units of
+the noise scale."""

@@ -45,13 +45,13 @@ PAGE = "sufficient-statistics.md#"
 class SumsCalibration(Calibration):
     """Calibration of a release of sums, which needs no solver and no tolerance.
 
-    ``others`` describes the noises after the first.
+    ``others`` describes all noise distributions except the first.
     """
 
     others: tuple[NoiseRecord, ...] = field(default=(), kw_only=True)
 
     def records(self, added_to: str) -> tuple[NoiseRecord, ...]:
-        """Describe the noises for the release."""
+        """Return descriptions of all noise distributions."""
         return (*Calibration.records(self, added_to), *self.others)
 
     @property
@@ -87,10 +87,10 @@ NO_PENALTY = Need(
 def sufficient_statistics(rows: Rows) -> tuple[Array, Array]:
     """Return the exact G and m, which are private.
 
-    The row and the target of a record are both multiplied by its weight, at most 1, which
-    shortens the row to a typical length.
+    If rows are weighted, both the row and the target of a record are multiplied by its
+    weight, but at most by 1. Rows of large norm are thus reduced to a typical norm.
     """
-    assert not rows.responses, "noise is drawn for one target"  # noqa: S101
+    assert not rows.responses, "the sums support only one target"  # noqa: S101
 
     def part(block: Block) -> Partial:
         target = np.asarray(block.target, dtype=np.float64)
@@ -106,8 +106,8 @@ def sufficient_statistics(rows: Rows) -> tuple[Array, Array]:
 def pair_sensitivity(objective: Objective, weight: float, neighbours: Neighbours) -> float:
     """Return the sensitivity of (G, w·m) in the Frobenius norm.
 
-    Under replace-one G and m cannot both change the most: G changes most if the two rows
-    are orthogonal, m if they are opposite.
+    Under replace-one, G and m cannot both change by the largest amount: G changes most if
+    the two rows are orthogonal, and m if they are opposite.
     """
     longest, bound = objective.row_norm, weight * (objective.target_bound or 1.0)
     if neighbours is Neighbours.ADD_REMOVE:
@@ -120,7 +120,7 @@ def pair_sensitivity(objective: Objective, weight: float, neighbours: Neighbours
 
 
 def balanced_weight(objective: Objective) -> float:
-    """Return the weight w at which noise on Gθ, for a typical θ, equals noise on m."""
+    """Return the weight w at which noise in Gθ, for a typical θ, is as large as in m."""
     ratio = objective.row_norm / (objective.target_bound or 1.0)
     return math.sqrt(math.sqrt(2) * ratio / objective.typical_norm)
 
@@ -139,7 +139,7 @@ class SumReach:
 
     @classmethod
     def of(cls, objective: Objective) -> "SumReach":
-        """Return the bounds for the row norm and target bound of an objective."""
+        """Return the bounds that follow from the bounds on row norms and targets."""
         longest, bound = objective.row_norm, objective.target_bound or 1.0
         return cls(MAX_ROWS * longest**2, MAX_ROWS * longest * bound)
 
@@ -151,7 +151,10 @@ def publish_pair(
     reach: SumReach,
     entropy: Entropy,
 ) -> tuple[Array, Array]:
-    """Add one noise vector to G and m, scaled for each, and round to public lattices."""
+    """Add one noise vector to G and m, and round both to public lattices.
+
+    ``stretch`` contains the factors by which the noise is multiplied for G and for m.
+    """
     gram, moment = statistics
     upper, noised = publish_together(
         [
@@ -185,14 +188,18 @@ def check_scales(objective: Objective, noise: Noise, stretch: float) -> None:
 
 
 def ridge_solution(gram: Array, moment: Array, l2: float, least: float = 0.0) -> Array:
-    """Solve (G + ΛI)θ = m, raising eigenvalues of G to 0 and of G + ΛI to ``least``."""
+    """Solve (G + ΛI)θ = m for θ.
+
+    Negative eigenvalues of G are first replaced by 0, and those of G + ΛI are then raised
+    to at least ``least``.
+    """
     values, vectors = np.linalg.eigh(gram)
     strength = np.maximum(np.maximum(values, 0.0) + l2, least)
     return np.asarray(vectors @ ((vectors.T @ moment) / strength))
 
 
 def within(objective: Objective, theta: Array) -> Array:
-    """Project onto the constraint, if there is one."""
+    """Project the coefficients onto the constraint, if there is one."""
     if objective.constraint is None:
         return theta
     return np.asarray(objective.constraint.project(theta))

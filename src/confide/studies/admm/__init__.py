@@ -1,1 +1,1 @@
-"""Studies of ADMM with Rényi differential privacy."""
+"""Studies of the paper on ADMM with Rényi differential privacy."""

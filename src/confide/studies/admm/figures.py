@@ -50,7 +50,7 @@ def _means(rows: pd.DataFrame, values: Sequence[str]) -> pd.DataFrame:
 
 
 def _table(values: Sequence[str], rows: pd.DataFrame) -> pd.DataFrame:
-    """Tabulate means by dataset, measure, λ and ε, with methods as columns."""
+    """Tabulate the mean of each measure by dataset, λ and ε, one column per method."""
     long = _means(rows, values).melt(["dataset", "weight", "epsilon", "method"])
     long["variable"] = long["variable"].map(NAMES)
     names = {"weight": "λ", "epsilon": "ε", "variable": "measure"}
@@ -66,7 +66,7 @@ def _table(values: Sequence[str], rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _figure(values: Sequence[str], title: str, rows: pd.DataFrame) -> Any:
-    """Draw every measure against ε, for every table and λ."""
+    """Draw every measure against ε, in one panel per measure, dataset and λ."""
     from matplotlib.figure import Figure
 
     means = _means(rows, values)
@@ -105,7 +105,10 @@ def _panel(axes: Any, rows: pd.DataFrame, value: str) -> None:
 
 
 def _limits(rows: pd.DataFrame, value: str) -> tuple[float, float]:
-    """Return the limits of a panel; a method far outside the range of others is cut off."""
+    """Return the limits of the vertical axis of a panel.
+
+    The worst method is cut off if it would more than double the range of the others.
+    """
     ends = rows.groupby("method")[value].agg(["min", "max"])
     worst = ends["max"].idxmax() if value == "objective" else ends["min"].idxmin()
     rest = ends.drop(index=worst)

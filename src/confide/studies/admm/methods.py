@@ -1,4 +1,4 @@
-"""One cell of the ADMM studies: all methods on one part of a table, at one ε and λ."""
+"""The methods of the ADMM studies, compared on one split of a table at one ε and λ."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -32,12 +32,12 @@ DELTA: Final = Fraction(1, 10**8)
 LOSSES: Final[dict[str, Loss]] = {"logistic": Logistic(), "SVM": HuberizedHinge(0.5)}
 PLAIN: Final = "not private"
 HARDLY_ANY: Final = 0.1
-"""A small ridge for the fit without privacy, since the solver's certificate needs one."""
+"""Small ridge for the non-private fit, whose accuracy cannot be certified without one."""
 
 
 @dataclass(frozen=True, slots=True)
 class AdmmProblem:
-    """A training table, a loss, and the weight λ of the penalty on the mean loss."""
+    """A training table, a loss, and the weight λ of the l1 penalty on the coefficients."""
 
     table: AdmmTable
     loss: Loss
@@ -45,29 +45,30 @@ class AdmmProblem:
 
     @property
     def rate(self) -> Fraction:
-        """The sampling rate for batches of √n rows."""
+        """The rate at which rows are sampled, so that a batch has about √n rows."""
         return Fraction(1, math.isqrt(len(self.table.labels)))
 
     @property
     def objective(self) -> Objective:
-        """The sum of losses with its penalty, without a ridge."""
+        """The objective: the sum of the losses plus the penalty nλ‖θ‖₁, without a ridge."""
         count, width = self.table.features.shape
         penalty = L1(self.weight * count)
         return Objective(self.loss, width, self.table.longest, 0.0, penalty=penalty)
 
     def value(self, theta: Array, table: AdmmTable) -> float:
-        """Return the mean loss plus penalty on a table."""
+        """Return the mean loss on a table plus the penalty λ‖θ‖₁."""
         losses = self.loss.value(table.features @ theta, table.labels)
         return float(losses.mean() + self.weight * np.abs(theta).sum())
 
 
 @dataclass(frozen=True, slots=True)
 class AdmmMethod:
-    """A method: its mechanism for a problem, its accounting, and its drawing style.
+    """A method to compare: its mechanism, its privacy accounting and its drawing style.
 
-    ``ridge`` tells whether the mechanism needs a ridge, which it then chooses itself.
-    ``cut`` tells whether slopes are clipped in the loss itself, so that gradients are no
-    longer than the clip.
+    ``mechanism`` returns the mechanism for a problem. If ``ridge`` is true, the mechanism
+    needs a ridge penalty and chooses its weight itself. If ``cut`` is true, the derivative
+    of the loss is clipped, which bounds the norm of each record's gradient by the clip of
+    the table.
     """
 
     mechanism: Callable[[AdmmProblem], Mechanism]
@@ -77,7 +78,7 @@ class AdmmMethod:
     cut: bool = False
 
     def budget(self, epsilon: Fraction) -> Budget:
-        """Return the budget, in the form in which the method is charged."""
+        """Return the budget for ε: (ε, δ), pure or zCDP, depending on the accounting."""
         match self.charged:
             case "exactly":
                 return Approx(epsilon, DELTA)
@@ -89,7 +90,7 @@ class AdmmMethod:
     def fits(
         self, problem: AdmmProblem, epsilon: Fraction, seeds: Sequence[tuple[int, int, int]]
     ) -> list[Array]:
-        """Return private coefficients for every seed, from a single calibration."""
+        """Calibrate the noise once, and return private coefficients for each seed."""
         table, objective = problem.table, problem.objective
         if self.ridge:
             objective = replace(objective, l2=None)
@@ -105,13 +106,13 @@ class AdmmMethod:
 
 
 def converted(epsilon: float) -> float:
-    """Return the ρ of zCDP that Proposition 1 converts to ε: ρ + 2√(ρ log 1/δ) = ε."""
+    """Return the zCDP ρ that Proposition 1 converts to ε: ρ + 2√(ρ log 1/δ) = ε."""
     log = -math.log(DELTA)
     return (math.sqrt(log + epsilon) - math.sqrt(log)) ** 2
 
 
 def not_private(problem: AdmmProblem) -> Array:
-    """Minimise the mean loss plus penalty, without privacy."""
+    """Return the coefficients that minimise the mean loss plus penalty, without privacy."""
     table, objective = problem.table, problem.objective.with_l2(HARDLY_ANY)
     rows = bound_rows(table.features, table.labels, table.longest, 0.0)
     found = minimise(objective, rows, np.zeros(objective.dimension), 0.1).theta
@@ -199,7 +200,7 @@ STYLES: Final[dict[str, dict[str, Any]]] = {
     **{name: {"lw": 1.2, "ms": 4, **method.style} for name, method in METHODS.items()},
     PLAIN: {"lw": 1.2, "color": "black", "ls": ":"},
 }
-"""Drawing styles of all methods; our methods are dashed."""
+"""Drawing styles of all methods; lines of our own methods are dashed."""
 
 
 COUNTS = (20, 25, 30, 40)
@@ -207,7 +208,7 @@ TRUTH = "truth"
 
 
 def trial(cell: Cell, seed: int) -> list[Row]:
-    """Fit every method with new noise in every repeat, and test it on the test part."""
+    """Fit every method with new noise in each repeat, and evaluate it on the test rows."""
     dataset, fold = str(cell["dataset"]), int(cell["fold"])
     learnt, test = population(dataset, fold, fold)
     problem = AdmmProblem(learnt, LOSSES[str(cell["loss"])], float(cell["weight"]))
@@ -226,7 +227,7 @@ def trial(cell: Cell, seed: int) -> list[Row]:
 def _row(
     name: str, thetas: list[Array], problem: AdmmProblem, test: AdmmTable, simulated: bool
 ) -> Row:
-    """Return means over repeats, with ξ if the relevant columns are known."""
+    """Average a method's measures over the repeats, including ξ for simulated data."""
     right = [((test.features @ one > 0) == (test.labels > 0)).mean() for one in thetas]
     found: dict[str, float] = {
         "accuracy": float(np.mean(right)),

@@ -1,16 +1,17 @@
-"""The tables of the Rényi ADMM paper, and their public bounds.
+"""The datasets of the Rényi ADMM paper, and their public bounds.
 
-a9a        the binarised Adult data, training and test part: 48,842 people
+a9a        the binarised Adult data, training and test files together: 48,842 people
 acs        38,000 people of the American Community Survey, in place of the paper's
-           IPUMS-BR extract, which is not available: incomes above 35,000, with 53 columns
-           as in the paper
-simulated  100 normal columns with correlations 0.5^|i−j|, of which the first 20 matter
+           IPUMS-BR extract, which is not available; with 53 columns as in the paper, and
+           labels for incomes above 35,000
+simulated  100 normal columns with correlations 0.5^|i−j|; the first 20 are relevant
 
-Every table has a column of ones. All methods use the same rows and minimise the same mean
-loss plus λ‖θ‖₁. As in the paper, the intercept is penalised. The maximal length of rows
-follows from their coding; rows of the simulation are shortened to 12. Gradients of people
-are clipped to about half the maximal length of a row, which is the largest gradient at
-θ = 0. Gradients of the simulation are clipped to 1, which was found by tuning.
+Every table has a column of ones. All methods use the same rows and minimise the mean loss
+plus λ‖θ‖₁. As in the paper, the intercept is penalised, too. For a9a and acs, the largest
+possible norm of a row follows from the coding of the columns, and gradients are clipped at
+norm 2, about half of it: a logistic gradient at θ = 0 has half the norm of its row. In the
+simulation, rows are scaled down to norm 12 if they exceed it, and gradients are clipped at
+norm 1, a value found by tuning.
 """
 
 from collections.abc import Iterator
@@ -49,7 +50,7 @@ FOLDS = 10
 
 @dataclass(frozen=True, slots=True)
 class AdmmTable:
-    """Features with a final column of ones, labels ±1, maximal row length, and clip."""
+    """Features (the last column is ones), labels ±1, bound on row norms, gradient clip."""
 
     features: Any
     labels: Array
@@ -57,7 +58,7 @@ class AdmmTable:
     clip: float
 
     def split(self, fold: int) -> tuple["AdmmTable", "AdmmTable"]:
-        """Return training and test rows; the test rows are one of ten parts."""
+        """Return training and test rows; the test rows are part ``fold`` of ten parts."""
         part = _parts(len(self.labels)) == fold
         return self._at(~part), self._at(part)
 
@@ -66,7 +67,7 @@ class AdmmTable:
 
 
 def population(dataset: str, fold: int, seed: int) -> tuple[AdmmTable, AdmmTable]:
-    """Return a training and a test table; a simulated one is drawn with ``seed``."""
+    """Return a training and a test table; ``seed`` matters for simulated data only."""
     if dataset != "simulated":
         return _people(dataset).split(fold)
     rng = generator(seed)
@@ -81,7 +82,7 @@ def truth() -> Array:
 
 
 def simulate(rows: int, rng: Generator) -> AdmmTable:
-    """Draw rows whose neighbouring columns have correlation ½, and labels."""
+    """Simulate features, in which adjacent columns have correlation ½, and labels."""
     x = rng.standard_normal((rows, COLUMNS + 1))
     x[:, 1:COLUMNS] *= np.sqrt(0.75)
     for j in range(1, COLUMNS):
@@ -95,9 +96,10 @@ def simulate(rows: int, rng: Generator) -> AdmmTable:
 
 
 def coverage(theta: Array, count: int) -> float:
-    """Return ξ: the share of relevant columns among the ``count`` largest coefficients.
+    """Return ξ, the proportion of the relevant columns that are found.
 
-    If coefficients tie, ξ is averaged over random orders of them.
+    A column is found if its coefficient is among the ``count`` largest in absolute value.
+    If several coefficients tie, ξ is the mean over all ways to break the tie.
     """
     sizes = np.abs(theta[:COLUMNS])
     least = np.sort(sizes)[-count]
@@ -108,7 +110,10 @@ def coverage(theta: Array, count: int) -> float:
 
 @lru_cache(maxsize=4)
 def _parts(rows: int) -> AnyArray:
-    """Return the part of every row, from 0 to 9; it depends only on the number of rows."""
+    """Assign each row to one of ten parts, numbered 0 to 9.
+
+    The assignment depends only on the number of rows.
+    """
     return generator(rows).permutation(rows) % FOLDS
 
 

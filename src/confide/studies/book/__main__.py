@@ -1,4 +1,4 @@
-"""Write the pages of docs/reproduction from committed results."""
+"""Write the pages of docs/reproduction from the committed results of the studies."""
 
 from confide.studies.book.pages import write_book
 

@@ -1,4 +1,4 @@
-"""Tables of the book in GitHub's Markdown."""
+"""Tables of the reproduction book, formatted in GitHub's Markdown."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,11 +10,11 @@ from confide.studies.book.results import CommittedTable
 from confide.studies.engine.publish import ABSENT, TableLayout
 
 Line = tuple[str, float | None, float | None]
-"""Description, number printed in the paper, and our number."""
+"""Description of a quantity, its value printed in the paper, and our value."""
 
 
 def shown(value: float | None, digits: int = 3) -> str:
-    """Format a number with the given significant digits; a dash if it is missing."""
+    """Format a number with ``digits`` significant digits; a missing one becomes a dash."""
     if value is None or pd.isna(value):
         return ABSENT
     if value == 0:
@@ -31,7 +31,11 @@ def frame_table(
     columns: Sequence[str] | None = None,
     names: Mapping[str, str] | None = None,
 ) -> str:
-    """Format selected rows and columns of a frame; unknown or empty columns are omitted."""
+    """Format selected rows and columns of a data frame.
+
+    Empty columns, columns that ``where`` restricts to a single value, and unknown names in
+    ``columns`` are omitted.
+    """
     here = pd.Series(data=True, index=table.index)
     for name, wanted in (where or {}).items():
         kept = wanted if isinstance(wanted, list | tuple) else [wanted]
@@ -60,7 +64,7 @@ def comparison_table(lines: Sequence[Line], digits: int = 3) -> str:
 
 
 def coverage_table(table: pd.DataFrame, varied: str) -> str:
-    """Format coverage in the paper's layout: printed value, our value, and difference."""
+    """Format coverages in the paper's layout: its value, our value, and the difference."""
     settings = list(dict.fromkeys(table[varied]))
     heads = [f"{one:,.0f}" if one >= 10 else f"{one:g}" for one in settings]
     lines = [f"| | | {' | '.join(heads)} |\n|---|---|{'---:|' * len(settings)}"]
@@ -79,12 +83,16 @@ def coverage_table(table: pd.DataFrame, varied: str) -> str:
 def differences(table: pd.DataFrame) -> str:
     """Summarise the absolute differences from the printed coverages."""
     gaps = table["difference"].abs()
-    words = f"largest {gaps.max():.4f}, mean {gaps.mean():.4f}"
-    return f"Absolute differences of {len(table)} coverages: {words}.\n"
+    words = f"at most {gaps.max():.4f}, and {gaps.mean():.4f} on average"
+    return f"The {len(table)} coverages differ from the printed ones by {words}.\n"
 
 
 def length_ratios(table: pd.DataFrame, by: str) -> str:
-    """Format the range of interval lengths relative to the variability interval."""
+    """Format the range of the ratio of interval length to the variability of estimates.
+
+    The variability is the distance between the 2.5 % and the 97.5 % quantile of the
+    estimates over bootstrap replicates.
+    """
     ratio = table["length"] / table["variability"]
     here = table.assign(ratio=ratio.where(table["variability"] > 0)).dropna(subset="ratio")
     lines = [f"| {by} | variant | minimum | median | maximum |\n|---|---|---:|---:|---:|"]
@@ -99,18 +107,21 @@ PUBLISHED = ("ssADMM", "mpADMM", "DP-SGD", "DP-ADMM", "ADMM-objP")
 
 
 def best_and_ours(table: pd.DataFrame) -> str:
-    """Format the best accuracy of the published ADMM methods next to ours."""
+    """Tabulate the best accuracy of the published ADMM methods next to our methods'."""
     here = table[table["measure"].eq("accuracy")]
     theirs = here[[name for name in PUBLISHED if name in here]]
     others = [name for name in here.columns if name in STYLES and name not in PUBLISHED]
     found = here[["dataset", "λ", "ε"]].assign(
-        **{"best published": theirs.max(axis=1), "which": theirs.idxmax(axis=1)}
+        **{"best published": theirs.max(axis=1), "published method": theirs.idxmax(axis=1)}
     )
     return frame_table(pd.concat([found, here[others]], axis=1))
 
 
 def cost_table(found: Sequence[CommittedTable]) -> str:
-    """Format processor time, in total and per cell; shared cells count for every study."""
+    """Tabulate the processor time of each study, in total and per cell of its grid.
+
+    Cells that several studies share are counted for each of them.
+    """
     lines = ["| study | cells | minutes | seconds per cell |\n|---|---:|---:|---:|"]
     for one in found:
         minutes, each = shown(one.seconds / 60, 2), shown(one.seconds / one.cells, 2)

@@ -1,4 +1,4 @@
-"""Pages of the book, made from templates and committed results.
+"""Pages of the reproduction book, made from templates and committed results.
 
 A template calls `section` for every table, figure, theorem and claim of a paper. The
 verdicts, studies and tests passed to `section` are collected for the front page.
@@ -52,7 +52,7 @@ NOTHING: Final = "**Neither a full run nor a quick run is committed yet.**"
 
 @dataclass(frozen=True, slots=True)
 class BookSection:
-    """A table, figure, theorem or claim: its address, verdict, studies and tests."""
+    """A section on a table, figure, theorem or claim: its verdict, studies and tests."""
 
     page: str
     anchor: str
@@ -86,10 +86,10 @@ class Page:
         tests: Sequence[str] = (),
         new: bool = False,
     ) -> str:
-        """Return the beginning of a section: heading, verdict, tests, committed results.
+        """Return the opening of a section: heading, verdict, tests, origin of the results.
 
-        Unless ``new``, a note says that the verdict is from an earlier full run, as long as
-        no full run is committed.
+        As long as no full run is committed, a note states that the verdict is from an
+        earlier full run, unless ``new`` is true.
         """
         if verdict not in VERDICTS:
             raise InvalidParameter("verdict", f"one of {', '.join(VERDICTS)}", verdict)
@@ -143,7 +143,7 @@ class Page:
         return "" if found.empty else frame_table(found, where, columns, names)
 
     def coverage(self, study: str, varied: str) -> str:
-        """Format a table of coverage next to the paper's, and a summary of differences."""
+        """Tabulate our coverages and the paper's, after a summary of the differences."""
         found = self.results(study).table
         if found.empty:
             return ""
@@ -152,7 +152,7 @@ class Page:
     def value(
         self, study: str, where: Mapping[str, Any], column: str, scale: float = 1.0
     ) -> float | None:
-        """Return a number from a study's table."""
+        """Return a number from a study's table times ``scale``; None if it is missing."""
         found = self.results(study).value(where, column)
         return None if found is None else scale * found
 
@@ -164,7 +164,7 @@ class Page:
         scale: float = 1.0,
         digits: int = 3,
     ) -> str:
-        """Format a number from a study's table."""
+        """Format a number from a study's table, multiplied by ``scale``."""
         return shown(self.value(study, where, column, scale), digits)
 
     def compare(self, lines: Sequence[Line], digits: int = 3) -> str:
@@ -174,27 +174,29 @@ class Page:
     def gap(
         self, study: str, where: Mapping[str, Any], larger: str, smaller: str
     ) -> float | None:
-        """Return the difference of two columns in one row of a study's table."""
+        """Return column ``larger`` minus ``smaller`` in one row of a study's table."""
         found = self.results(study)
         one, other = found.value(where, larger), found.value(where, smaller)
         return None if one is None or other is None else one - other
 
     def least(self, study: str, column: str, *, words: bool = True) -> str:
-        """Format the smallest number of a column, with the labels of its row."""
+        """Format the smallest number of a column; ``words`` adds the labels of its row."""
         found = self.results(study).table
         if found.empty:
             return ABSENT
         line = found.iloc[int(found[column].to_numpy().argmin())]
-        place = ", ".join(str(one) for one in line if isinstance(one, str))
+        place = "; ".join(
+            f"{key}: {one}" for key, one in line.items() if isinstance(one, str)
+        )
         return shown(float(line[column])) + (f" ({place})" if words else "")
 
     def ratios(self, study: str, by: str) -> str:
-        """Format lengths of published intervals relative to the variability interval."""
+        """Format the ratios of interval length to the variability of estimates."""
         found = self.results(study).table
         return "" if found.empty else length_ratios(found, by)
 
     def false_positives(self, study: str, methods: Sequence[str]) -> str:
-        """Format false positives by Λ, for linear regression with the smallest n and ε."""
+        """Format false positive rates by Λ for linear regression (smallest n and ε)."""
         found = self.results(study).table
         if found.empty:
             return ""
@@ -205,17 +207,17 @@ class Page:
         return frame_table(here, None, ["measure", "rows", "epsilon", *methods], names)
 
     def ours_accuracy(self, study: str) -> str:
-        """Format the best published accuracy next to those of our methods."""
+        """Format the best accuracy of the published methods, and the accuracies of ours."""
         found = self.results(study).table
         return "" if found.empty else best_and_ours(found)
 
     def costs(self) -> str:
-        """Format the processor time of all committed results."""
+        """Format the processor time of every study with committed results."""
         done = [self.results(name) for name in sorted(STUDIES)]
         return cost_table([one for one in done if one.cells])
 
     def committed(self, section: BookSection) -> str:
-        """Return whether full runs, quick runs or no runs are committed for a section."""
+        """Describe the committed runs of a section: full run, quick run, or not yet."""
         done = [self.results(name) for name in section.studies]
         if not done:
             return ""
@@ -224,7 +226,7 @@ class Page:
         return "quick run" if all(one.cells for one in done) else "not yet"
 
     def figure(self, study: str) -> str:
-        """Return a link to the figure of a study, or a note if it is not committed."""
+        """Return Markdown that shows a study's figure, or a note if there is none yet."""
         path = Path("figures") / f"{study}.svg"
         if not (self.book / path).exists():
             return "*The figure is drawn when the full run is committed.*"
@@ -253,7 +255,7 @@ def _test_link(test: str) -> str:
 
 
 def make_pages(book: Path = BOOK) -> tuple[dict[str, str], list[BookSection]]:
-    """Return all pages by name, and all sections."""
+    """Return the text of each page by name, and a list of all sections."""
     _committed.cache_clear()
     environment = Environment(
         loader=PackageLoader("confide.studies.book"),
@@ -288,7 +290,7 @@ def _without_gaps(text: str) -> str:
 
 
 def _listed(sections: Sequence[BookSection]) -> list[tuple[System, list[BookSection]]]:
-    """Return every system with its sections."""
+    """Return pairs of a `System` and its sections, in the order of `SYSTEMS`."""
     known = {f"{one.page}#{one.anchor}": one for one in sections}
     return [(system, [known[name] for name in system.sections]) for system in SYSTEMS]
 
@@ -299,12 +301,12 @@ def write_book(book: Path = BOOK) -> list[Path]:
     Parameters
     ----------
     book : Path, optional
-        Folder of committed results; the pages are written to it.
+        Folder with the committed results, into which the pages are written.
 
     Returns
     -------
     list of Path
-        The pages.
+        Paths of the pages.
 
     Examples
     --------

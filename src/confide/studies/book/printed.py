@@ -1,4 +1,4 @@
-"""Numbers printed in the five papers, for use in templates."""
+"""Numbers printed in the five papers, for use in the page templates."""
 
 from confide.studies.admm import printed_values as admm
 from confide.studies.intervals import printed_datasets as interval_data

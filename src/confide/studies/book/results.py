@@ -1,4 +1,4 @@
-"""The committed table of a study: from a full run, from a quick run, or empty."""
+"""The table of a study, made from its committed results."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,20 +15,21 @@ from confide.studies.engine.study import Study
 
 @dataclass(frozen=True, slots=True)
 class CommittedTable:
-    """The table of a study from committed cells.
+    """The table of a study, made from the results that are kept in the source tree.
 
     Parameters
     ----------
     study
         The study.
     table
-        The table of the study; empty if no results are committed.
+        The table of the study; empty if neither a full nor a quick run is committed.
     cells, total
-        Number of cells in the table, and number of cells of a full run.
+        Number of grid cells (combinations of parameter values) that the table covers, and
+        number of cells of a full run.
     library
         The versions of confide that computed the cells.
     seconds
-        The processor time of the cells.
+        The processor time of these cells.
     """
 
     study: Study
@@ -40,11 +41,11 @@ class CommittedTable:
 
     @property
     def whole(self) -> bool:
-        """Whether all cells are committed."""
+        """Whether the results of all cells of the grid are committed."""
         return 0 < self.cells == self.total
 
     def value(self, where: Mapping[str, Any], column: str) -> float | None:
-        """Return a number of the table; None if the row or column does not exist."""
+        """Return a number from the row that matches ``where``; None if there is none."""
         if self.table.empty or column not in self.table:
             return None
         here = pd.Series(data=True, index=self.table.index)
@@ -59,7 +60,10 @@ class CommittedTable:
 
 
 def committed_table(study: Study, book: Path) -> CommittedTable:
-    """Return the full table if all cells are committed, else that of the quick run."""
+    """Return the table of a study from its committed full run or quick run.
+
+    The table is empty if neither run is committed.
+    """
     frame = committed_frame(study, book)
     known = set(frame["seed"])
     wholes = cell_tasks(study, quick=False)

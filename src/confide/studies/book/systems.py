@@ -1,4 +1,4 @@
-"""The systems of the five papers: their modules, and their sections in the book."""
+"""Mechanisms, theorems and studies of the five papers: source files and book sections."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """A mechanism, a theorem or a study.
+    """A mechanism, theorem or study of a paper, with its source files and book sections.
 
     Parameters
     ----------
@@ -15,8 +15,8 @@ class System:
     modules
         Files below ``src/confide`` that implement the system.
     sections
-        Sections of the book with its verdicts, as ``page#anchor``. The first verdict is
-        shown for the system.
+        Sections of the book that assess the system, as ``page#anchor``. The front page
+        shows the verdict of the first section.
     status
         Status of the published privacy guarantee: PROVED, CLAIMED or REFUTED. The status of
         our version follows after a semicolon if it differs. Empty for a study.
@@ -70,7 +70,7 @@ SYSTEMS: Final = (
         "NAPP-ERM with all penalties and losses",
         ("mechanisms/published/napp/mechanism.py",),
         (f"{_NAPP}#theorem-4",),
-        "REFUTED; solved as one convex problem PROVED",
+        "REFUTED; PROVED if solved as one convex problem",
     ),
     System(
         "NAPP-VS and VS+",
@@ -100,7 +100,7 @@ SYSTEMS: Final = (
         "mpADMM",
         ("mechanisms/gradient/mpadmm.py", "mechanisms/published/mpadmm.py"),
         (f"{_ADMM}#theorem-3",),
-        "REFUTED for steps above 1; with the factor PROVED",
+        "REFUTED for step sizes above 1; PROVED with the corrected sensitivity",
     ),
     System(
         "proximal DP-SGD",
@@ -152,7 +152,7 @@ SYSTEMS: Final = (
         "rls-out in three variants",
         ("mechanisms/published/rls.py",),
         (f"{_REG}#algorithm-4", f"{_REG}#figure-1"),
-        "PROVED; the oracle promises nothing",
+        "PROVED, except for the oracle, which has no guarantee",
     ),
     System(
         "the functional mechanism",
@@ -170,7 +170,7 @@ SYSTEMS: Final = (
         "CMS objective perturbation for regression",
         ("mechanisms/published/rls.py",),
         (f"{_REG}#algorithm-3", f"{_REG}#figure-4"),
-        "REFUTED; repaired PROVED",
+        "REFUTED; PROVED after a correction",
     ),
     System(
         "model inversion",

@@ -1,4 +1,4 @@
-"""Run several studies one after another and commit each when it is finished."""
+"""Run several studies in turn, and commit the results of each when it is finished."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,20 +14,21 @@ from confide.studies.engine.study import Study
 
 @dataclass(frozen=True, slots=True)
 class StudyEstimate:
-    """The expected cost of a study: cells and processor time.
+    """The expected cost of a study: grid cells to be computed, and processor time.
 
     Parameters
     ----------
     study : Study
         The study.
     cells : int
-        Number of its cells that no earlier study in the list computes.
+        Number of cells of its grid (combinations of parameter values), except those shared
+        with an earlier study in the list.
     open_cells : int
-        Number of these cells that are not finished.
+        Number of these cells that are still to be computed.
     seconds : float or None
-        Expected processor time of the unfinished cells. Cells that are not committed are
-        assumed to take as long as the average committed cell; None if no cell is committed
-        and some are unfinished.
+        Expected processor time of the open cells, according to the committed results. A
+        cell without a committed result is assumed to take the mean time of those with one.
+        None if there are open cells but no committed results.
 
     Examples
     --------
@@ -46,16 +47,16 @@ class StudyEstimate:
 def estimates(
     studies: Sequence[Study], *, folder: Path = FOLDER, book: Path = BOOK
 ) -> list[StudyEstimate]:
-    """Estimate the cost of each study; shared cells are counted for the first study only.
+    """Estimate the cost of each study, counting shared cells for the first study only.
 
     Parameters
     ----------
     studies : sequence of Study
         The studies.
     folder : Path, optional
-        Folder of finished cells.
+        Folder with the results of finished cells.
     book : Path, optional
-        Folder of committed results.
+        Folder with the committed results.
 
     Returns
     -------
@@ -96,7 +97,7 @@ def reproduce_book(
     book: Path = BOOK,
     progress: Watch | None = None,
 ) -> Iterator[tuple[Reproduction, tuple[Path, ...]]]:
-    """Run studies, commit each, and yield its result with the files that were written.
+    """Run studies in turn, commit the results of each, and yield them.
 
     Parameters
     ----------
@@ -107,16 +108,16 @@ def reproduce_book(
     cluster : distributed.Client, optional
         Client of a Dask cluster to use instead of local processes.
     folder : Path, optional
-        Folder for finished cells.
+        Folder for the results of finished cells.
     book : Path, optional
-        Folder of committed results.
+        Folder with the committed results.
     progress : callable, optional
-        Receives a `Progress` whenever a cell starts or ends.
+        Called with a `Progress` whenever a cell of a grid starts or ends.
 
     Yields
     ------
     tuple of Reproduction and tuple of Path
-        Result of the study, and the files that were committed.
+        Result of a study, and the files that were written to ``book``.
 
     Examples
     --------

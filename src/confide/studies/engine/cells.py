@@ -1,4 +1,4 @@
-"""Keys of cells in the results store, and the seeds derived from them."""
+"""The cells of a study's grid, with the keys that identify them and their seeds."""
 
 import hashlib
 import json
@@ -16,17 +16,17 @@ SEED_BYTES = 8
 
 @dataclass(frozen=True, slots=True)
 class CellTask:
-    """A cell to be computed.
+    """A cell of a study's grid, that is, one combination of parameter values.
 
     Parameters
     ----------
     cell
-        The parameters of the cell, in the order in which they were declared.
+        The parameter values by name, in the order in which the study declares them.
     key
-        The parameters as JSON with sorted names, so that their order does not matter.
+        The parameters as JSON, sorted by name, so the key does not depend on their order.
     seed
-        Hash of the grid, its version and the key. It does not depend on the other cells, on
-        the order of computation or on the number of processes.
+        Hash of the name of the grid, the version of the study and the key. The seed does
+        not depend on other cells, the order of computation or the number of processes.
     """
 
     cell: Cell
@@ -35,7 +35,10 @@ class CellTask:
 
 
 def cell_tasks(study: Study, quick: bool) -> tuple[CellTask, ...]:
-    """Return the cells of a study; check that those of a quick run are a subset of all."""
+    """Return the cells of a study's grid, or only those of a quick run.
+
+    Raise an error if a cell of the quick run does not belong to the whole grid.
+    """
     tasks = _tasks(study, study.cells(quick))
     if quick:
         whole = {task.key for task in _tasks(study, study.cells(False))}
@@ -60,12 +63,12 @@ def _tasks(study: Study, cells: Sequence[Cell]) -> tuple[CellTask, ...]:
 
 
 def in_words(cell: Cell) -> str:
-    """Format the parameters of a cell in one line."""
+    """Format the parameters of a grid cell in one line."""
     return ", ".join(f"{name}={value}" for name, value in cell.items()) or "the only cell"
 
 
 def rows_as_text(cell: Cell, rows: Sequence[Row]) -> str:
-    """Serialise the rows of a cell to text that restores them exactly."""
+    """Serialise the result rows of a cell as JSON, from which they are restored exactly."""
     plain = [_plain(row, "a result") for row in rows]
     for row in plain:
         twice = sorted(set(row) & set(cell))
@@ -77,7 +80,7 @@ def rows_as_text(cell: Cell, rows: Sequence[Row]) -> str:
 
 
 def rows_from_text(cell: Cell, text: str) -> list[dict[str, Scalar | None]]:
-    """Restore the rows of a cell from text, each preceded by the parameters of the cell."""
+    """Restore result rows from JSON, and put the parameters of their cell before each."""
     return [{**cell, **row} for row in json.loads(text)]
 
 
@@ -93,14 +96,16 @@ def _task(study: Study, given: Cell) -> CellTask:
 
 
 def _plain(given: Mapping[str, Any], what: str) -> dict[str, Any]:
-    """Convert NumPy scalars to Python values; reject names or values of other types."""
+    """Convert NumPy scalars to Python values; reject unsuitable names and values."""
     plain = {}
     for name, value in given.items():
         bare = value.item() if isinstance(value, np.generic) else value
         fits = bare is None or isinstance(bare, str | int | float)
         if not (fits and isinstance(name, str)):
             raise InvalidParameter(
-                what, "named by a string, and a string, number, bool or None", {name: value}
+                what,
+                "a string, number, bool or None, and its name a string",
+                {name: value},
             )
         plain[name] = bare
     return plain

@@ -1,9 +1,10 @@
-"""Compare committed results with a fresh quick run.
+"""Check the committed results of a study against a fresh quick run.
 
-Seeds are the same, so numbers agree to all committed digits as long as neither the code nor
-the arithmetic has changed. If they differ, the difference is compared with the variation
-between committed repetitions of the same setting. Every number is tested by a t statistic,
-and every column by the combined statistics of its settings, with Bonferroni correction.
+Both runs use the same seeds, so their numbers agree to all committed digits as long as
+neither the code nor the arithmetic has changed. If numbers differ, the difference is
+compared with the variation between committed repetitions of the same setting. Each number
+is tested by a t statistic, and each column by combining the statistics over the settings,
+with a Bonferroni correction.
 """
 
 import json
@@ -26,13 +27,16 @@ from confide.studies.engine.study import Study
 
 FALSE_ALARMS: Final = 1e-3
 """Probability of a false alarm for a study whose results differ by noise alone, if
-repetitions are normal and independent."""
+repetitions are independent and normally distributed."""
 DIGITS: Final = 2e-5
-"""Relative difference up to which numbers, written with six digits, count as equal."""
+"""Largest relative difference of numbers that count as equal; files have six digits."""
 LEAST_OTHERS: Final = 2
-"""Minimum number of other repetitions to estimate noise; with fewer, numbers must agree."""
+"""Smallest number of other repetitions that is enough to estimate the noise.
+
+With fewer repetitions, fresh and committed numbers must be equal."""
 SMALLEST_DEVIATION: Final = 0.2
-"""Lower bound on the standard deviation of a setting, relative to its column's median."""
+"""Lower bound on the standard deviation of a setting, as a multiple of the median standard
+deviation in the same column."""
 
 Cells = Mapping[int, pd.DataFrame]
 Columns = dict[str, list[Any]]
@@ -40,12 +44,12 @@ Columns = dict[str, list[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """A cell, or one of its numbers, that differs from the committed result.
+    """A discrepancy between fresh and committed results that noise does not explain.
 
     Parameters
     ----------
     cell : str
-        The parameters of the cell, as text.
+        The parameters of the grid cell, as text.
     what : str
         Description of the difference.
 
@@ -65,20 +69,21 @@ class Disagreement:
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """Result of a check: the number of comparisons, and the disagreements.
+    """Result of a check: the numbers of comparisons, and the disagreements.
 
     Parameters
     ----------
     study : Study
         The study.
     cells : int
-        Number of cells that were computed.
+        Number of cells (combinations of parameter values) in the quick run.
     numbers : int
         Number of results that were compared.
     exact : int
         Number of results that are equal to the committed ones.
     disagreements : tuple of Disagreement
-        Results that differ by more than noise, and cells that failed or are not committed.
+        Results that differ by more than noise, cells that raised an error, and cells
+        without a committed result.
 
     Examples
     --------
@@ -102,23 +107,23 @@ def check(
     jobs: int | None = None,
     progress: Watch | None = None,
 ) -> CheckReport:
-    """Run the quick cells of a study again and compare them with the committed results.
+    """Repeat the quick run of a study, and compare it with the committed results.
 
     Parameters
     ----------
     study : Study
         The study.
     book : Path, optional
-        Folder of committed results.
+        Folder with the committed results.
     jobs : int, optional
         Number of processes; by default one per CPU.
     progress : callable, optional
-        Receives a `Progress` whenever a cell starts or ends.
+        Called with a `Progress` whenever a cell of the grid starts or ends.
 
     Returns
     -------
     CheckReport
-        Number of equal results, and the disagreements.
+        Numbers of compared and of equal results, and the disagreements.
 
     Examples
     --------
@@ -141,7 +146,11 @@ def check(
 
 @dataclass(frozen=True, slots=True)
 class _Number:
-    """A fresh number, the committed one, and the committed ones of other repetitions."""
+    """A number from the fresh run, and the committed numbers to compare it with.
+
+    ``committed`` is from the same cell of the grid, and ``others`` are from the other
+    repetitions of its setting.
+    """
 
     task: CellTask
     row: int
@@ -166,9 +175,12 @@ class _Number:
         return float(np.std(self.others, ddof=1))
 
     def scores(self, least: float) -> tuple[float, float]:
-        """Return z scores against the committed number and the mean of all repetitions.
+        """Return two z scores of the fresh number.
 
-        Both are standard normal if fresh and committed results have the same distribution.
+        The first compares it with the committed number of the same cell, the second with
+        the mean of all committed repetitions. Both are standard normal if all numbers are
+        independent draws from one normal distribution. ``least`` is a lower bound on the
+        standard deviation.
         """
         deviation = max(self.deviation, least)
         if not deviation > 0 or math.isnan(self.fresh - self.committed):
@@ -190,7 +202,7 @@ def _normal(student: float, freedom: int) -> float:
 
 
 def compare(study: Study, committed: Cells, fresh: Cells) -> CheckReport:
-    """Compare the fresh cells of a quick run with the committed ones."""
+    """Compare the results of a fresh quick run with the committed results, cell by cell."""
     tasks = cell_tasks(study, quick=True)
     peers = _peers(study)
     lists = {seed: _lists(frame) for seed, frame in committed.items()}
@@ -249,7 +261,7 @@ def _usual_deviations(numbers: list[_Number]) -> dict[str, float]:
 
 
 def _setting(study: Study, task: CellTask) -> str:
-    """Return the parameters of a cell as a key, without those that number repetitions."""
+    """Return a key for the setting of a cell: its parameters without repetition numbers."""
     kept = {
         name: value for name, value in task.cell.items() if name not in study.repetition
     }
@@ -257,7 +269,7 @@ def _setting(study: Study, task: CellTask) -> str:
 
 
 def _peers(study: Study) -> dict[str, list[int]]:
-    """Return the seeds of all repetitions, by setting."""
+    """Return the seeds of all repetitions of each setting."""
     found: dict[str, list[int]] = {}
     for task in cell_tasks(study, quick=False):
         found.setdefault(_setting(study, task), []).append(task.seed)
@@ -265,14 +277,17 @@ def _peers(study: Study) -> dict[str, list[int]]:
 
 
 def _lists(frame: pd.DataFrame) -> Columns:
-    """Return the columns of a cell as lists, without the bookkeeping columns."""
+    """Return the columns of one cell's results as lists, without the columns in `FACTS`."""
     return {str(name): frame[name].to_list() for name in frame if name not in FACTS}
 
 
 def _numbers(
     task: CellTask, committed: Columns, fresh: Columns, others: list[Columns]
 ) -> Iterator[_Number]:
-    """Pair fresh and committed numbers; raise ValueError if row counts or texts differ."""
+    """Pair each fresh number of a cell with the committed ones.
+
+    Raise ValueError if the number of rows or an entry of text differs.
+    """
     count, before = (len(next(iter(one.values()))) for one in (fresh, committed))
     if count != before:
         raise ValueError(f"{count} rows instead of {before}")
@@ -292,7 +307,7 @@ def _numbers(
 
 
 def _at(columns: Columns, name: str, row: int) -> str | float:
-    """Return a text or a number; NaN if the value is absent."""
+    """Return one entry of a column, as text or as a number; NaN if it is missing."""
     values = columns.get(name, ())
     value = values[row] if row < len(values) else None
     if isinstance(value, str):

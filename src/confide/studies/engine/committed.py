@@ -1,4 +1,4 @@
-"""Committed results: one CSV file per grid, kept with the source."""
+"""Committed results: one CSV file per parameter grid, kept in the source tree."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,22 +16,22 @@ from confide.studies.engine.study import STUDIES, Study
 BOOK: Final = Path("docs/reproduction")
 """Folder of committed results and figures in the source tree."""
 FACTS: Final = ("confide", "version", "seed", "seconds")
-"""First columns of a file: library version, study version, seed and processor time."""
+"""First columns of a results file: version of confide and of the study, seed, seconds."""
 
 
 def results_file(study: Study, book: Path = BOOK) -> Path:
-    """Return the path of the committed results of a study's grid."""
+    """Return the path of the CSV file with the committed results of a study's grid."""
     return book / "results" / f"{study.grid_name}.csv"
 
 
 def committed_cells(study: Study, book: Path = BOOK) -> dict[int, pd.DataFrame]:
-    """Return the committed rows of a study's grid, one frame per cell, keyed by seed."""
+    """Return the committed results of a study's grid: one data frame per cell, by seed."""
     frame = committed_frame(study, book)
     return {int(str(seed)): rows for seed, rows in frame.groupby("seed", sort=False)}
 
 
 def committed_frame(study: Study, book: Path = BOOK) -> pd.DataFrame:
-    """Return the committed rows of a study's grid as one frame, empty if there are none."""
+    """Return the committed results of a study's grid as a data frame, perhaps empty."""
     path = results_file(study, book)
     if not path.exists():
         return pd.DataFrame(columns=list(FACTS))
@@ -39,24 +39,24 @@ def committed_frame(study: Study, book: Path = BOOK) -> pd.DataFrame:
 
 
 def committed_rows(study: Study, book: Path = BOOK) -> pd.DataFrame:
-    """Return the data frame for a study's `table` and `figure`, from committed results.
+    """Return the committed results of a study, as input for its ``table`` and ``figure``.
 
     Parameters
     ----------
     study : Study
         The study.
     book : Path, optional
-        Folder of committed results.
+        Folder with the committed results.
 
     Returns
     -------
     DataFrame
-        All rows, with the parameters of their cells.
+        All result rows, each with the parameters of its grid cell.
 
     Raises
     ------
     DataNotFound
-        Some cells of the current version of the study are not committed.
+        The committed results lack some cells of the current version of the study.
 
     Examples
     --------
@@ -75,7 +75,10 @@ def committed_rows(study: Study, book: Path = BOOK) -> pd.DataFrame:
 
 
 def rows_of_cells(tasks: Sequence[CellTask], frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of some cells, with parameters as declared rather than as read."""
+    """Select the result rows of some cells, and restore their parameters from the study.
+
+    Parameters read from a CSV file may have lost their types.
+    """
     place = frame["seed"].map({task.seed: number for number, task in enumerate(tasks)})
     order = place.dropna().astype(int).sort_values(kind="stable")
     parameters = pd.DataFrame([dict(task.cell) for task in tasks])
@@ -84,19 +87,19 @@ def rows_of_cells(tasks: Sequence[CellTask], frame: pd.DataFrame) -> pd.DataFram
 
 
 def committed_seconds(study: Study, book: Path = BOOK) -> dict[str, float]:
-    """Return the processor time of every committed cell of a study.
+    """Return the processor time of each cell of a study with a committed result.
 
     Parameters
     ----------
     study : Study
         The study.
     book : Path, optional
-        Folder of committed results.
+        Folder with the committed results.
 
     Returns
     -------
     dict of str to float
-        Seconds, by the key of the cell.
+        Processor time in seconds, by the parameters of the cell as JSON.
 
     Examples
     --------
@@ -114,7 +117,7 @@ def committed_seconds(study: Study, book: Path = BOOK) -> dict[str, float]:
 
 
 def finished_cells(study: Study, folder: Path) -> dict[int, pd.DataFrame]:
-    """Return the finished cells of a study's grid from a results folder, by seed."""
+    """Read the results of finished cells from a folder: a data frame per cell, by seed."""
     with opened(folder, Edition(study.grid_name, study.version, __version__)) as results:
         stored = results.all()
     return {
@@ -125,18 +128,19 @@ def finished_cells(study: Study, folder: Path) -> dict[int, pd.DataFrame]:
 
 
 def commit(study: Study, folder: Path, book: Path = BOOK) -> tuple[Path, ...]:
-    """Commit the finished cells of a study's grid, and the figure if no cell is missing.
+    """Write the finished results of a study's grid to the folder of committed results.
 
-    Cells that were committed before are kept as long as some study still has them.
+    The study's figure is written, too, if none of its cells is missing. Results that were
+    committed before are kept unless no study has their cells any more.
 
     Parameters
     ----------
     study : Study
         The study.
     folder : Path
-        Folder of finished cells.
+        Folder with the results of finished cells.
     book : Path, optional
-        Folder of committed results.
+        Folder with the committed results.
 
     Returns
     -------
@@ -167,7 +171,7 @@ def commit(study: Study, folder: Path, book: Path = BOOK) -> tuple[Path, ...]:
 
 
 def _tasks_of_grid(study: Study) -> tuple[CellTask, ...]:
-    """Return the cells of all studies that share a grid, without duplicates."""
+    """Return the cells of all studies that share this study's grid, without duplicates."""
     others = [one for one in STUDIES.values() if one.grid_name == study.grid_name]
     found: dict[str, CellTask] = {}
     for one in (*others, study):

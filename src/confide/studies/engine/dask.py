@@ -1,7 +1,8 @@
-"""Computation of cells on a Dask cluster, with the same events as on local processes.
+"""Computation of grid cells on a Dask cluster, with the same events as local processes.
 
-If a worker dies, Dask itself moves its cells to another worker; this module only reports
-that. Dask gives up a cell after it has killed several workers, four by default.
+If a worker dies, Dask itself moves its cells to another worker, and this module only
+reports the loss. Dask gives up on a cell after several workers, four by default, have died
+while computing it.
 """
 
 from collections import deque
@@ -29,7 +30,7 @@ Future: TypeAlias = Any
 """A `distributed.Future`."""
 
 NEWS: Final = "all"
-"""The event topic on which a scheduler reports the loss of a worker."""
+"""The topic of Dask's events under which a scheduler reports the loss of a worker."""
 
 REJECTED: Final = (
     "the worker that computed this cell died, and so did those that tried it again: killed "
@@ -38,14 +39,17 @@ REJECTED: Final = (
 
 
 def threads_of(client: Client) -> int:
-    """Return the number of cells that a cluster computes at once."""
+    """Return the number of cells that a cluster computes at once, one per thread."""
     return max(1, sum(client.nthreads().values()))
 
 
 def run_on(
     client: Client, run: Run, tasks: Iterable[CellTask]
 ) -> Generator[Event, None, None]:
-    """Compute cells in the given order; close the generator to cancel the rest."""
+    """Compute cells in the given order, and yield an event when one starts or ends.
+
+    Closing the generator cancels the cells that are not finished.
+    """
     waiting = deque(tasks)
     running: dict[str, tuple[Future, CellTask]] = {}
     news: SimpleQueue[Future | tuple[str, ...]] = SimpleQueue()
@@ -72,7 +76,10 @@ def run_on(
 
 
 def _hear(event: tuple[float, Any], news: "SimpleQueue[Any]") -> None:
-    """Queue the keys of cells on a lost worker; called in a thread of the Dask client."""
+    """Queue the keys of the cells that a lost worker was computing.
+
+    This callback runs in a thread of the Dask client.
+    """
     message = event[1] if isinstance(event[1], dict) else {}
     if message.get("action") == "remove-worker" and not message.get("expected"):
         news.put(tuple(message.get("processing-tasks", ())))

@@ -1,4 +1,4 @@
-"""Progress and result of a run."""
+"""Progress, failures and result of running a study."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,18 +12,18 @@ from confide.studies.engine.study import Study
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Progress of a run.
+    """Progress of a run through the cells of a study's grid.
 
     Parameters
     ----------
     done : int
         Number of finished cells, including those that failed.
     total : int
-        Number of cells.
+        Number of cells of the run.
     running : tuple of str, default=()
         Descriptions of the cells that are being computed.
     left : float, optional
-        Estimated number of seconds left; None before the first cell is finished.
+        Estimated number of seconds left; None if it cannot be estimated yet.
     note : str, default=""
         Message about an event, such as the loss of a worker.
 
@@ -52,7 +52,7 @@ class Failure:
     Parameters
     ----------
     where : str
-        The parameters of the cell as text, or the name of the table or figure.
+        The parameters of the grid cell as text, or a description of the table or figure.
     error : str
         Type and message of the error.
     trace : str, default=""
@@ -75,28 +75,28 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Reproduction:
-    """Result of a run.
+    """Result of running a study: its table, the files written, and any failures.
 
     Parameters
     ----------
     study : Study
         The study.
     quick : bool
-        Whether only some cells were run.
+        Whether it was a quick run, which computes only some cells of the grid.
     rows : DataFrame
-        All rows, with the parameters of their cells, in the order of the grid.
+        All result rows, each with the parameters of its cell, in the order of the grid.
     table : DataFrame
         The table of the study.
     files : tuple of Path
         Files that were written.
     failures : tuple of Failure
-        Missing cells, table or figure, with the errors.
+        The cells, table or figure that are missing because of errors.
     notes : tuple of str
         Messages for the user, such as lost workers.
     computed : int
         Number of cells that this run computed.
     stored : int
-        Number of cells that were finished before.
+        Number of cells whose results had been stored by earlier runs.
 
     Examples
     --------

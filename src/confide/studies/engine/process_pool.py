@@ -1,8 +1,8 @@
-"""Computation of cells on single-threaded worker processes that exit with their parent.
+"""Computation of grid cells in single-threaded processes that exit with their parent.
 
 Workers are spawned, not forked, and are connected to their parent by a pipe. When the pipe
 closes, because the run is over or the parent was killed, every worker exits at once, even
-in the middle of a cell.
+while it computes a cell.
 """
 
 import os
@@ -32,14 +32,14 @@ Submit: TypeAlias = Callable[..., "Future[Any]"]
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """Event: a worker has begun a cell."""
+    """Event: a worker has started to compute a cell of the grid."""
 
     task: CellTask
 
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """Event: a cell is finished, with its rows as text and its processor time."""
+    """Event: a cell has been computed; its result rows as JSON, and its processor time."""
 
     task: CellTask
     rows: str
@@ -48,7 +48,7 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class FailedCell:
-    """Event: a cell raised an error, or its worker died twice."""
+    """Event: computing a cell raised an error, or its worker died twice."""
 
     task: CellTask
     error: str
@@ -57,7 +57,7 @@ class FailedCell:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """Event: a worker died; the cells that were running are tried again."""
+    """Event: a worker died; the cells being computed at the time are tried again."""
 
     tasks: tuple[CellTask, ...]
 
@@ -66,7 +66,10 @@ Event: TypeAlias = Started | Finished | FailedCell | Lost
 
 
 def run_all(run: Run, tasks: Iterable[CellTask], jobs: int) -> Generator[Event, None, None]:
-    """Compute cells in the given order; close the generator to stop at once."""
+    """Compute cells in the given order, and yield an event when one starts or ends.
+
+    Closing the generator stops the workers at once.
+    """
     waiting = deque(tasks)
     while waiting:
         lost = yield from _drain(run, waiting, min(jobs, len(waiting)))
@@ -84,7 +87,11 @@ def run_all(run: Run, tasks: Iterable[CellTask], jobs: int) -> Generator[Event, 
 def _drain(
     run: Run, waiting: deque[CellTask], jobs: int, *, check: bool = False
 ) -> Generator[Event, None, tuple[CellTask, ...]]:
-    """Compute the waiting cells; return those that were running when a worker died."""
+    """Compute the waiting cells, and yield events until all are done or a worker dies.
+
+    Return the cells that were being computed when a worker died. If ``check`` is true, test
+    first whether a worker can be started.
+    """
     running: dict[Future[Finished | FailedCell], CellTask] = {}
     with _workers(jobs) as submit:
         if check:
@@ -131,7 +138,7 @@ def _workers(jobs: int) -> Iterator[Submit]:
         yield submit
     finally:
         parent_end.close()
-        for process in workers:  # those still importing do not watch the pipe yet
+        for process in workers:  # some may still be importing, without the pipe
             process.terminate()
         pool.shutdown(cancel_futures=True)
         far_end.close()
@@ -141,7 +148,7 @@ def _workers(jobs: int) -> Iterator[Submit]:
 
 
 def _follow_parent(parent_end: "connection.Connection[Any, Any]") -> None:
-    """Exit with the parent, ignore Ctrl-C, and redirect standard output to stderr."""
+    """Make a worker exit with its parent, ignore Ctrl-C, and print to standard error."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.dup2(2, 1)
     threading.Thread(target=_exit_with, args=(parent_end,), daemon=True).start()

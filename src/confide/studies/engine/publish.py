@@ -32,7 +32,7 @@ class TableLayout:
     numeric : tuple of bool
         Whether each column is numeric; numeric columns are aligned to the right.
     lines : tuple of tuple of str
-        Cells of the table, row by row.
+        Entries of the table, row by row.
 
     Examples
     --------
@@ -52,7 +52,8 @@ class TableLayout:
     def of(cls, table: pd.DataFrame) -> "TableLayout":
         """Lay out a data frame, with one-line headings and rounded numbers.
 
-        Numbers have four significant digits, from 10,000 up to 10⁹ none after the point.
+        Numbers are rounded to four significant digits, and to whole numbers from 10,000 to
+        below 10⁹.
 
         Parameters
         ----------
@@ -88,7 +89,10 @@ class TableLayout:
 
 
 def flattened(table: pd.DataFrame) -> pd.DataFrame:
-    """Reset the index of a frame to columns, unless it is the default index."""
+    """Return a frame with the default index and one-line column headings.
+
+    Any other index becomes ordinary columns.
+    """
     flat = table if isinstance(table.index, pd.RangeIndex) else table.reset_index()
     return flat.set_axis([_one_line(name) for name in flat.columns], axis="columns")
 
@@ -151,7 +155,7 @@ DOTS_PER_INCH = 150
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """The table, the files that were written, and the failures and notes."""
+    """Result of `publish`: table, files written, failures, and notes for the user."""
 
     table: pd.DataFrame
     files: tuple[Path, ...]
@@ -166,14 +170,14 @@ def publish(
     missing: tuple[Failure, ...],
     folder: Path,
 ) -> Published:
-    """Write the table and the figure of a study; the page lists cells that failed."""
+    """Write a study's table and figure; the Markdown page also lists the failed cells."""
     if rows.empty:
         return Published(rows, (), missing, ("No rows, so no table was written.",))
     failures = list(missing)
     try:
         table = study.table(rows.copy())
     except Exception as error:  # noqa: BLE001
-        failures.append(_failure("the table, so all rows are shown instead", error))
+        failures.append(_failure("the table (all rows are shown instead)", error))
         table = rows
     stem = study.stem(quick)
     page, sheet = folder / f"{stem}.md", folder / f"{stem}.csv"
@@ -196,7 +200,7 @@ def publish(
 
 
 def draw_svg(study: Study, rows: pd.DataFrame) -> bytes:
-    """Draw the figure of a study as SVG; the same rows give the same bytes."""
+    """Draw the figure of a study as SVG; identical rows give identical bytes."""
     import matplotlib as mpl
 
     if study.figure is None:

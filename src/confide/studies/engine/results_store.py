@@ -1,4 +1,4 @@
-"""Store of finished cells in a SQLite file; every cell is written to disk at once."""
+"""SQLite file with the results of finished cells, each written to disk immediately."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -22,20 +22,23 @@ _EDITION: Final = "grid = ? AND version = ? AND library = ?"
 
 @dataclass(frozen=True, slots=True)
 class Edition:
-    """Grid, study version and library version, equal for all results in one table."""
+    """Name of a grid, version of its study, and version of confide.
+
+    Results are reused only if all three agree.
+    """
 
     grid: str
     version: int
     library: str
 
     def values(self) -> tuple[str, int, str]:
-        """Return the values for the parameters of the SQL queries."""
+        """Return the three values in the order of the parameters in SQL queries."""
         return self.grid, self.version, self.library
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """The rows of a finished cell, as text, and its processor time."""
+    """The result rows of a finished cell as JSON, and its processor time in seconds."""
 
     rows: str
     seconds: float
@@ -43,20 +46,23 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """The finished cells of one edition. Several processes may share a file."""
+    """Results of the finished cells of one grid, study version and version of confide.
+
+    Several processes may use the same file.
+    """
 
     connection: sqlite3.Connection
     edition: Edition
 
     def add(self, key: str, stored: Stored) -> None:
-        """Store a cell, unless another process has already stored it."""
+        """Store the result of a cell, unless another process has already stored one."""
         self.connection.execute(
             "INSERT OR IGNORE INTO confide_grids VALUES (?, ?, ?, ?, ?, ?)",
             (*self.edition.values(), key, stored.rows, stored.seconds),
         )
 
     def all(self) -> dict[str, Stored]:
-        """Return all finished cells, by key."""
+        """Return the results of all finished cells, by the key of the cell."""
         found = self.connection.execute(
             f"SELECT cell, rows, seconds FROM confide_grids WHERE {_EDITION}",  # noqa: S608
             self.edition.values(),
@@ -66,7 +72,7 @@ class Results:
 
 @contextmanager
 def opened(folder: Path, edition: Edition) -> Iterator[Results]:
-    """Open the results in a folder; create the folder and the file if necessary."""
+    """Open the results file in a folder; create the folder and the file if necessary."""
     folder.mkdir(parents=True, exist_ok=True)
     place = folder / FILE_NAME
     try:

@@ -1,7 +1,7 @@
-"""Reproduction of a study: compute the missing cells, then write the table and the figure.
+"""Reproduction of a study: compute missing cells of its grid, then write table and figure.
 
-Before cells are computed, the study's datasets must be available, and confide must be
-installed on all workers.
+Before anything is computed, checks ensure that the study's datasets are available and that
+all workers have this version of confide.
 """
 
 import os
@@ -37,7 +37,7 @@ from confide.studies.engine.time_left import TimeLeft
 
 
 def check_datasets(study: Study) -> None:
-    """Raise an error unless the datasets of a study are here or can be downloaded."""
+    """Raise an error unless a study's datasets are on this machine or can be downloaded."""
     _check_names(study)
     missing = _missing(study.datasets)
     if missing:
@@ -45,7 +45,7 @@ def check_datasets(study: Study) -> None:
 
 
 def check_workers(client: Client, study: Study) -> None:
-    """Raise an error if a worker lacks the same confide version, the study or its data."""
+    """Raise an error if a worker lacks this version of confide, the study or its data."""
     _check_names(study)
     found = client.run(_found_by, study.run, study.datasets, on_error="return")
     for worker, answer in found.items():
@@ -62,7 +62,7 @@ def check_workers(client: Client, study: Study) -> None:
                 "cluster",
                 f"one whose workers have confide {__version__}",
                 version,
-                f"Install that version on the worker {worker}.",
+                f"Install confide {__version__} on the worker {worker}.",
             )
         if missing:
             raise DataNotFound(
@@ -79,7 +79,10 @@ def _check_names(study: Study) -> None:
 
 
 def _found_by(run: Run, datasets: Sequence[str]) -> tuple[str, str]:
-    """Return the confide version of this worker and its first missing dataset."""
+    """Return this worker's version of confide, and its first missing dataset, if any.
+
+    Sending ``run`` tests whether the worker can import the study.
+    """
     del run
     return __version__, _missing(datasets)
 
@@ -107,25 +110,26 @@ def reproduce(
     seconds: Mapping[str, float] | None = None,
     progress: Watch | None = None,
 ) -> Reproduction:
-    """Run a study; cells already finished in the folder are not computed again.
+    """Run a study; results already stored in the folder are not computed again.
 
     Parameters
     ----------
     study : Study
         The study.
     quick : bool, default=False
-        Compute only some cells; a full run reuses them.
+        Compute only some cells of the parameter grid; a later full run reuses the results.
     jobs : int, optional
         Number of processes, each with one thread; by default one per CPU. The results
         do not depend on it.
     cluster : distributed.Client, optional
         Client of a Dask cluster to use instead of local processes.
     folder : Path or str, optional
-        Folder for finished cells, tables and figures.
+        Folder for results of finished cells, tables and figures.
     seconds : mapping, optional
-        Expected processor time of cells, by key, to estimate the remaining time.
+        Expected processor time by key of the cell, to estimate the remaining time. See
+        `committed_seconds`.
     progress : callable, optional
-        Receives a `Progress` at the beginning and whenever a cell starts or ends.
+        Called with a `Progress` at the beginning and whenever a cell starts or ends.
 
     Returns
     -------
@@ -135,9 +139,9 @@ def reproduce(
     Raises
     ------
     DataNotFound
-        A dataset of the study is not available here or on a worker; nothing was computed.
+        A dataset of the study is missing on this machine or a worker; nothing was computed.
     KeyboardInterrupt
-        Ctrl-C was pressed; finished cells are stored.
+        Ctrl-C was pressed; the results of finished cells are stored.
 
     Examples
     --------
@@ -180,7 +184,11 @@ def reproduce(
 
 @dataclass(frozen=True, slots=True)
 class _Pool:
-    """Workers: number of parallel cells, a check before the run, and the run itself."""
+    """Local processes or a Dask cluster, as used by a run.
+
+    ``size`` is the number of cells that are computed at once, ``check`` runs before the
+    first cell, and ``run_all`` computes the cells.
+    """
 
     size: int
     check: Callable[[Study], None]
@@ -212,7 +220,7 @@ def _compute(
     total: int,
     pace: TimeLeft,
 ) -> tuple[list[Failure], list[str]]:
-    """Compute cells and store each at once; return the failures and notes for the user."""
+    """Compute cells and store each result immediately; return failures and notes."""
     failures: list[Failure] = []
     notes: list[str] = []
     running: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""A study: a grid of cells, a function that computes one cell, and a table or figure."""
+"""A study: a parameter grid, a function that computes a cell of it, a table or figure."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -12,9 +12,9 @@ from confide.errors import InvalidParameter
 
 Scalar: TypeAlias = str | int | float | bool
 Cell: TypeAlias = Mapping[str, Scalar]
-"""The parameters of one computation."""
+"""A cell of a study's grid: the parameter values of one computation, by name."""
 Row: TypeAlias = Mapping[str, Scalar | None]
-"""A row of results; a cell may have several."""
+"""A row of results; the computation of one cell may return several rows."""
 
 QUICK_SUFFIX: Final = "-quick"
 """Suffix of the file names of a quick run."""
@@ -35,25 +35,29 @@ class Study:
     source : str
         The paper, and the number of the table or figure.
     cells : callable
-        Function of a bool: returns the whole grid for False, and for True the few cells of
-        a quick run.
+        Function of a bool that returns the cells of the parameter grid: all of them for
+        False, and the few of a quick run for True. A cell is one combination of parameter
+        values.
     run : callable
-        Computes one cell from its parameters and a seed, and from nothing else. It runs in
-        another process, so it must be a function at the top level of a module.
+        Function that returns the result rows of one cell. They may depend only on its two
+        arguments, the parameters of the cell and a seed. It is called in other processes,
+        so it must be defined at the top level of a module.
     table : callable
-        Makes the table from all rows, each with the parameters of its cell.
+        Function that makes the table from a data frame of all result rows, each with the
+        parameters of its cell.
     figure : callable, optional
-        Makes a matplotlib figure from the same rows.
+        Function that makes a matplotlib figure from the same data frame.
     datasets : tuple of str, default=()
         Names in `DATASETS`; their availability is checked before any cell is computed.
     version : int, default=1
-        Increase it when ``run`` changes, so that stored results are not used again.
+        Version of ``run``. Increase it when ``run`` changes, so that results of the old
+        function are not used again.
     grid : str, default=""
-        Name under which cells are stored and committed; by default that of the study.
-        Studies that show the same cells have the same grid and the same ``run``.
+        Name under which results are stored; by default the name of the study. Studies that
+        present the same results have the same grid name and the same ``run``.
     repetition : tuple of str, default=()
-        Parameters of a cell that number the repetitions of one setting, such as ("part",).
-        The variation between repetitions is the noise of the study.
+        Names of the parameters that number the repetitions of a setting, such as
+        ("part",). A check of results takes the variation between repetitions as the noise.
 
     Raises
     ------
@@ -92,7 +96,7 @@ class Study:
 
     @property
     def grid_name(self) -> str:
-        """The name under which the cells are stored and committed."""
+        """The name under which the results are stored and committed."""
         return self.grid or self.name
 
     def stem(self, quick: bool) -> str:
@@ -116,7 +120,9 @@ STUDIES: Final[Registry[Study]] = Registry("the study")
 
 
 def register(study: Study) -> Study:
-    """Register a study under its name; studies of one grid must have the same ``run``.
+    """Register a study under its name.
+
+    Studies that share a grid must have the same ``run``, version and repetition parameters.
 
     Parameters
     ----------

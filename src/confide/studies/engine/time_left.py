@@ -1,22 +1,22 @@
-"""Estimate of the remaining run time, from expected and measured times of cells."""
+"""Estimate of a study's remaining run time, from expected and measured processor times."""
 
 from dataclasses import dataclass, field
 
 
 @dataclass(slots=True)
 class TimeLeft:
-    """Expected and measured processor time of cells.
+    """Estimator of the remaining run time, from the processor times of grid cells.
 
     Parameters
     ----------
     expected
-        Seconds by key, from an earlier run, perhaps on another machine.
+        Seconds by key of the cell, from an earlier run, perhaps on another machine.
     open_keys
         Keys of the cells that are still to be computed.
     jobs
         Number of cells computed at once.
     measured
-        Seconds by key, from this run.
+        Seconds by key of the cell, from this run.
     """
 
     expected: dict[str, float]

@@ -1,1 +1,1 @@
-"""Confidence intervals for private empirical risk minimisation."""
+"""Studies of the paper on confidence intervals for private empirical risk minimisation."""

@@ -24,7 +24,7 @@ PANELS: tuple[tuple[Printed, str], ...] = (
     (_US, "SVM"),
     (_BR, "SVM"),
 )
-"""The nine panels of figure 1; the other figures have the same panels."""
+"""The nine panels of each figure: the printed table with the settings, and the loss."""
 FIGURES = {
     1: ("DP+zCDP", "obj", "privacy"),
     2: ("DP+zCDP", "output", "privacy"),
@@ -38,7 +38,7 @@ TITLES = {
     4: "objective against output perturbation under zCDP",
 }
 VARIABILITY = 10_000
-"""Number of replicates for the variability of the estimates, as in the paper."""
+"""Number of replicates for computing the variability of estimates, as in the paper."""
 COLOURS = ("#b2182b", "#2166ac")
 LINES = {
     "published": {"ls": "-", "marker": "o", "label": "interval as published"},
@@ -48,9 +48,9 @@ LABELS = {"rows": "records", "columns": "columns", "e1": "ε₁", "e2": "ε₂",
 
 
 def _cells(quick: bool) -> list[Cell]:
-    """Return cells for the intervals of all panels, and for the variability of estimates.
+    """Return the grid cells for the intervals, and those for the variability of estimates.
 
-    The latter do not depend on the budget of the intervals.
+    The variability does not depend on the budget of the intervals.
     """
     found: dict[str, Cell] = {}
     for panel, _ in PANELS:
@@ -63,7 +63,10 @@ def _cells(quick: bool) -> list[Cell]:
 
 
 def _table(number: int, rows: pd.DataFrame) -> pd.DataFrame:
-    """Tabulate mean lengths, only of the first coefficient if columns vary."""
+    """Tabulate the mean interval lengths and the variability of estimates in each panel.
+
+    If the number of columns varies, only the first coefficient is included.
+    """
     keys = ["dataset", "varied", "setting", "loss", FIGURES[number][2], "variant"]
     shown = ["shown", "shown_deviation", "shown_variability"]
     parts = []
@@ -75,10 +78,10 @@ def _table(number: int, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _of_panel(rows: pd.DataFrame, number: int, printed: Printed, loss: str) -> pd.DataFrame:
-    """Join the interval lengths and the variability of a panel.
+    """Return the interval lengths of a panel and the variability of its estimates.
 
-    If the number of columns varies, they are those of the first coefficient, the only one
-    that is the same in all settings.
+    If the number of columns varies, both are those of the first coefficient, the only one
+    that occurs in all settings.
     """
     privacies, methods, _ = FIGURES[number]
     fixed = {"rows": printed.rows, **BASE}
@@ -123,7 +126,7 @@ def _figure(number: int, rows: pd.DataFrame) -> Any:
 
 
 def _panel(axes: Any, rows: pd.DataFrame, compared: str) -> None:
-    """Draw mean lengths with one standard deviation, and the variability intervals."""
+    """Draw mean interval lengths ± one standard deviation, and the variability."""
     for colour, (name, group) in zip(COLOURS, rows.groupby(compared), strict=False):
         for variant, line in LINES.items():
             part = group[group["variant"] == variant].groupby("setting")

@@ -1,10 +1,10 @@
 """The datasets of the interval studies, prepared as described in the paper.
 
-Categories become indicators, and every attribute is divided by its largest absolute value.
-Records and columns are drawn at random. Each record is shortened to norm 1 if it is longer,
-gets a constant entry of 1, and is scaled to norm 1 again. The paper does not name its
-columns, and its two census extracts are not available; the American Community Survey
-replaces them.
+Categorical attributes are coded as indicators, and every column is divided by its largest
+absolute value. Records and columns are drawn at random. Each record is scaled down to norm
+1 if its norm is larger, gets a constant entry of 1, and is then scaled to norm 1 exactly.
+The paper does not name its columns, and its two census extracts are not available; the
+American Community Survey replaces them.
 """
 
 from dataclasses import dataclass
@@ -20,11 +20,11 @@ from confide.noise import Generator, generator
 from confide.objectives import Objective
 
 TOLERANCE = 1e-7
-"""Convergence tolerance: norm of the gradient, relative to the ridge."""
+"""Largest norm of the gradient at convergence, relative to the ridge."""
 SECANT_STEPS = 12
 NEWTON_STEPS = 50
 BLOCK_VALUES = 2**16
-"""Number of values in a block of rows for all replicates, which should fit into a cache."""
+"""Number of rows times replicates in a block of rows, which should fit in a cache."""
 RARE = 0.125
 """Share of distinct rows below which replicates are drawn as multinomial counts."""
 
@@ -39,7 +39,7 @@ class Population:
 
     @classmethod
     def of(cls, features: Array, target: Array) -> "Population":
-        """Collect the distinct rows."""
+        """Collect the distinct rows of a table and count them."""
         table = np.column_stack([features, target])
         rows, counts = np.unique(table, axis=0, return_counts=True)
         return cls(
@@ -58,12 +58,15 @@ class Population:
 
     @cached_property
     def products(self) -> Array:
-        """The products xⱼxₖ for j <= k, which make sums of xxᵀ one matrix product."""
+        """The products xⱼxₖ (j <= k) of each row, so sums of xxᵀ are a matrix product."""
         first, second = np.triu_indices(self.size)
         return self.features[:, first] * self.features[:, second]
 
     def resample(self, count: int, rng: Generator) -> Array:
-        """Draw ``count`` replicates; return how often each has each row, as columns."""
+        """Draw ``count`` bootstrap replicates, and return them as a matrix of frequencies.
+
+        Entry (i, k) is the number of times that the distinct row i occurs in replicate k.
+        """
         distinct = len(self.counts)
         if distinct < RARE * self.rows:
             drawn = rng.multinomial(self.rows, self.counts / self.rows, size=count)
@@ -76,24 +79,26 @@ class Population:
         return found
 
     def blocks(self, replicates: int) -> list[slice]:
-        """Divide the rows into blocks that fit into a cache for all replicates."""
+        """Divide the distinct rows into blocks that fit in a cache for all replicates."""
         step = max(16, BLOCK_VALUES // max(1, replicates))
         ends = range(0, len(self.counts), step)
         return [slice(start, start + step) for start in ends]
 
     def grams(self, weights: Array) -> Array:
-        """Return Σ wᵢxᵢxᵢᵀ for every column of weights."""
+        """Return the matrix Σ wᵢxᵢxᵢᵀ for each column w of ``weights``."""
         return as_matrices(self.products.T @ weights, self.size)
 
 
 def minimisers(
     objective: Objective, population: Population, counts: Array, linear: Array, start: Array
 ) -> Array:
-    """Return the minimiser for every column of counts and of linear terms, as columns.
+    """Return a matrix whose column k is the minimiser for replicate k.
 
-    BFGS steps with one gradient each begin at ``start``, which should be close to all
-    minimisers, with the Hessian of the whole population. Replicates that do not converge
-    are solved by Newton's method.
+    Column k of ``counts`` has the frequencies of the rows in replicate k, and column k of
+    ``linear`` the coefficients of a linear term that is added to the objective. BFGS, with
+    one gradient evaluation per step, starts from ``start`` and the Hessian of the whole
+    population; ``start`` should be close to all minimisers. Replicates for which BFGS does
+    not converge are solved by Newton's method.
     """
     theta, left = _secant_steps(objective, population, counts, linear, start)
     if len(left):
@@ -106,7 +111,7 @@ def minimisers(
 def _secant_steps(
     objective: Objective, population: Population, counts: Array, linear: Array, start: Array
 ) -> tuple[Array, AnyArray]:
-    """Run BFGS; return coefficients and the replicates that have not converged."""
+    """Run BFGS; return the coefficients, and the indices of unconverged replicates."""
     loss, ridge = objective.loss, objective.ridge[:, None]
     margin = population.features @ start
     slope = loss.slope(margin, population.target)
@@ -136,7 +141,7 @@ def _secant_steps(
 def _gradients(
     objective: Objective, population: Population, counts: Array, theta: Array, at: AnyArray
 ) -> Array:
-    """Return the gradients of the loss, computed in blocks of rows."""
+    """Return the gradients of the loss for the replicates ``at``, summed block by block."""
     loss, here = objective.loss, theta[:, at]
     total = np.zeros_like(here)
     every = len(at) == counts.shape[1]
@@ -149,7 +154,7 @@ def _gradients(
 
 
 def _updated(inverse: Array, step: Array, change: Array) -> Array:
-    """Return the BFGS update of the inverse Hessians."""
+    """Return the inverse Hessians after a BFGS update."""
     along = np.einsum("ki,ki->k", step, change)
     fit = along > 0
     weight = np.where(fit, 1 / np.where(fit, along, 1.0), 0.0)
@@ -189,7 +194,10 @@ def _newton_steps(
 def moment_sums(
     objective: Objective, population: Population, counts: Array, theta: Array
 ) -> tuple[Array, Array]:
-    """Return the sums of φ″xxᵀ and φ′²xxᵀ of every replicate at its own coefficients."""
+    """Return Σ φ″xxᵀ and Σ φ′²xxᵀ for each replicate, at its own coefficients.
+
+    φ′ and φ″ are the derivatives of the loss with respect to the linear predictor.
+    """
     loss, size = objective.loss, population.size
     sums = np.zeros((2, size * (size + 1) // 2, counts.shape[1]))
     for part in population.blocks(counts.shape[1]):
@@ -206,7 +214,7 @@ def moment_sums(
 
 
 def as_matrices(sums: Array, size: int) -> Array:
-    """Return one symmetric matrix per column of upper triangular entries."""
+    """Make a symmetric matrix from each column of upper triangular entries."""
     first, second = np.triu_indices(size)
     stack = np.empty((sums.shape[1], size, size))
     stack[:, first, second] = sums.T
@@ -225,7 +233,7 @@ CATEGORIES_OF_ACS = (
 def draw_population(dataset: str, rows: int, columns: int, draw: int) -> Population:
     """Draw records and columns of a dataset, and scale every record to norm 1.
 
-    For the same ``draw``, a smaller number of records or columns gives a subset.
+    ``draw`` is the seed. With the same seed, a smaller table is a subset of a larger one.
     """
     rng = generator(draw)
     frame, target = _table(dataset)
@@ -274,7 +282,7 @@ def _split(
 
 @lru_cache(maxsize=1)
 def _attributes(dataset: str) -> tuple[tuple[str, str | None], ...]:
-    """Return all columns after coding: an attribute, with a level if it is a category."""
+    """Return the attribute and the level (None if numeric) of each column after coding."""
     frame, _ = _table(dataset)
     found: list[tuple[str, str | None]] = []
     for name in frame:

@@ -1,4 +1,4 @@
-"""Table 1 of Wang, Kifer and Lee (2018): records and columns of their datasets."""
+"""Table 1 of Wang, Kifer and Lee (2018): numbers of records and columns."""
 
 from typing import Final
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 Key = tuple[str, str, str]
-"""Privacy, method and loss."""
+"""Labels of a row in a printed table: notion of privacy, method and loss."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,4 +100,4 @@ PRINTED = (
     Printed(5, "acs", 39_928, "e2", _TENTHS, _table(_TABLE5)),
     Printed(6, "acs", 38_000, "e3", _TENTHS, _table(_TABLE6)),
 )
-"""Tables 2 to 6; the American Community Survey replaces the census extracts of 5 and 6."""
+"""Tables 2 to 6; the American Community Survey replaces the census data of 5 and 6."""

@@ -25,13 +25,15 @@ from confide.objectives import Objective
 from confide.studies.intervals.population import as_matrices
 
 SAMPLES = 10_000
-"""Number of draws from which the paper computes the ends of an interval."""
+"""Number of simulated errors from which the paper computes the ends of an interval."""
 DRAWN_SETS, DRAWN_PLACES = 40, 100
-"""Number of sets of such draws, and of noise shares at which quantiles are tabulated."""
+"""Number of sets of such simulated errors, and of noise shares for which each is tabulated.
+
+The noise share is the share of privacy noise in the squared scale of an error."""
 LENGTHS = 40
-"""Number of coefficient norms between which noise scales are interpolated."""
+"""Number of coefficient norms at which the noise scale is computed, not interpolated."""
 SPLINE_PLACES = 400
-"""Number of noise shares between which exact quantiles are interpolated."""
+"""Number of noise shares at which exact quantiles are computed, not interpolated."""
 
 
 def noisy_moments(
@@ -40,9 +42,12 @@ def noisy_moments(
     sums: tuple[Array, Array],
     entropy: Entropy,
 ) -> tuple[Array, Array, Array]:
-    """Return noisy curvatures, noisy scatters, and the noise deviations of the former.
+    """Add noise to the moment matrices of each replicate, as a private release does.
 
-    ``thetas`` has one column per replicate, and ``sums`` have one matrix per replicate.
+    ``thetas`` has one column per replicate. Both arrays of ``sums`` have one matrix per
+    replicate: Σ φ″xxᵀ, the curvature, and Σ φ′²xxᵀ, the second moments of the gradients.
+    Return noisy versions of both, and for each replicate the standard deviation of the
+    noise on the curvature.
     """
     size, count = thetas.shape
     if calibration.recipe == "published":
@@ -78,7 +83,7 @@ def noisy_moments(
 
 
 def _by_length(values: Callable[[float], list[float]], lengths: Array) -> Array:
-    """Interpolate functions of the norm of the coefficients; one row per function."""
+    """Evaluate functions of the coefficient norm by interpolation, one row per function."""
     places = np.unique(lengths)
     if len(places) > LENGTHS:
         places = np.linspace(places[0], places[-1], LENGTHS)
@@ -104,7 +109,10 @@ def published_errors(
     moments: tuple[Array, Array, Array],
     rows: int,
 ) -> tuple[Array, Array]:
-    """Return sampling and privacy parts of squared error scales, as in the paper."""
+    """Return the sampling covariance and the squared scale of the noise, as in the paper.
+
+    Both arrays have one matrix per replicate.
+    """
     ridge = objective.strong_convexity
     pull = objective.ridge * thetas.T
     curvature = _raised(moments[0] + np.diag(objective.ridge), 0.0, ridge)
@@ -119,7 +127,11 @@ def tight_errors(
     moments: tuple[Array, Array, Array],
     rows: int | None,
 ) -> tuple[Array, Array]:
-    """Return sampling and privacy parts of squared error scales, for tight intervals."""
+    """Return the sampling covariance and the squared scale of the noise, by tight bounds.
+
+    Both arrays have one matrix per replicate. ``rows`` is None if the number of rows is
+    private.
+    """
     curvature = _raised(moments[0], CAUTION * moments[2][:, None], 0.0)
     scatter = moments[1]
     if rows is not None:
@@ -133,7 +145,7 @@ def _outer(vectors: Array) -> Array:
 
 
 def _raised(matrices: Array, less: Array | float, floor: float) -> Array:
-    """Subtract ``less`` from the eigenvalues, but keep them at or above ``floor``."""
+    """Subtract ``less`` from the eigenvalues, then raise them to at least ``floor``."""
     values, vectors = np.linalg.eigh(matrices)
     kept = np.maximum(values - less, floor)
     return np.asarray((vectors * kept[:, None, :]) @ vectors.transpose(0, 2, 1))
@@ -148,7 +160,7 @@ def _combined(inverse: Array, scatter: Array, noise: NoiseRecord) -> tuple[Array
 
 
 def is_normal(kind: str, size: int) -> bool:
-    """Return whether errors are normal, given this noise on ``size`` coefficients."""
+    """Return whether errors are normal with this kind of noise on ``size`` coefficients."""
     return Uncertainty(np.eye(size), np.eye(size), kind, size).is_normal
 
 
@@ -160,20 +172,23 @@ def half_lengths(errors: tuple[Array, Array], kind: str, level: float) -> Array:
 
 
 def _scale_and_share(errors: tuple[Array, Array]) -> tuple[Array, Array]:
-    """Return the squared scales of the errors, and the share of noise in each."""
+    """Return the squared scale of each coefficient's error, and the share due to noise."""
     sampling, privacy = (np.diagonal(one, axis1=1, axis2=2) for one in errors)
     whole = np.maximum(sampling, 0.0) + privacy
     return whole, privacy / whole
 
 
 def _shares(count: int) -> Array:
-    """Return points between 0 and 1, denser at both ends, where quantiles bend most."""
+    """Return points from 0 to 1, densest at the ends, where quantiles are most curved."""
     return (1 - np.cos(np.linspace(0, np.pi, count))) / 2
 
 
 @lru_cache(maxsize=8)
 def _quantiles(kind: str, size: int, level: float) -> CubicSpline:
-    """Return the quantile of |√(1−s)·Z + √s·T| as a function of the noise share s."""
+    """Return the quantile of |√(1−s)·Z + √s·T| as a function of the noise share s.
+
+    Z is standard normal, and T is one coordinate of the noise at scale 1.
+    """
     shares = _shares(SPLINE_PLACES)
     law = Uncertainty(np.diag(1 - shares), np.diag(shares), kind, size)
     return CubicSpline(shares, law.half_lengths(np.eye(SPLINE_PLACES), level))
@@ -182,11 +197,12 @@ def _quantiles(kind: str, size: int, level: float) -> CubicSpline:
 def drawn_offsets(
     errors: tuple[Array, Array], kind: str, level: float, rng: Generator
 ) -> tuple[Array, Array]:
-    """Return the ends of intervals from simulated errors, as in the paper.
+    """Return the ends of intervals, minus the estimates, from simulated errors.
 
-    Sampling errors are normal and noise is spherical, so the distribution of an error
-    depends only on its scale and on the share of noise. Each error uses one of several
-    tabulated sets of draws, chosen at random.
+    The paper simulates errors to find the ends. Sampling errors are normal and the noise is
+    spherical, so the distribution of a coefficient's error depends only on its scale and on
+    the share due to noise. To save time, each interval uses one of several tabulated sets
+    of simulated errors, chosen at random.
     """
     whole, share = _scale_and_share(errors)
     ends = _drawn_quantiles(kind, share.shape[1], level)
@@ -202,7 +218,7 @@ def drawn_offsets(
 
 @lru_cache(maxsize=16)
 def _drawn_quantiles(kind: str, size: int, level: float) -> Array:
-    """Return lower and upper quantiles of drawn errors, by set of draws and noise share."""
+    """Tabulate lower and upper quantiles of simulated errors, by set and noise share."""
     entropy = Entropy.seeded(POSTPROCESSING_SEED)
     shares = _shares(DRAWN_PLACES)
     low = math.floor((1 - level) / 2 * (SAMPLES - 1))

@@ -13,15 +13,15 @@ from confide.studies.intervals.trial import trial
 SOURCE = "Wang, Kifer and Lee, Differentially private confidence intervals for ERM (2018)"
 STAND_IN = "; the American Community Survey 2018 replaces the census extract"
 REPLICATES, PARTS = 1000, 4
-"""Number of replicates, as in the paper, and number of parts they are divided into.
+"""Number of replicates per setting, as in the paper, and of grid cells to compute them.
 
-There is one random draw of columns, since the paper does not name its columns."""
+All cells use one random draw of columns, because the paper does not name its columns."""
 GRID = "ci-coverage"
 BASE: Cell = {"columns": 10, "e1": 0.5, "e2": 0.25, "e3": 0.25}
 
 
 def grid(printed: Printed, settings: Sequence[float], parts: int) -> list[Cell]:
-    """Return the cells for all settings of the varied parameter."""
+    """Return grid cells for ``settings`` of the varied parameter, ``parts`` for each."""
     return [
         {
             "dataset": printed.dataset,
@@ -46,7 +46,7 @@ def _cells(printed: Printed, quick: bool) -> list[Cell]:
 
 
 def _table(printed: Printed, rows: pd.DataFrame) -> pd.DataFrame:
-    """Tabulate the paper's coverage and ours, for published and tight intervals."""
+    """Tabulate the paper's coverage, and ours for published and for tight intervals."""
     keys = ["privacy", "method", "loss", printed.varied, "variant"]
     means = rows.groupby(keys)["coverage"].mean().to_dict()
     lines = []
@@ -105,7 +105,7 @@ def _summary_cells(quick: bool) -> list[Cell]:
 
 
 def _summary_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Average coverages and relative lengths over draws of columns."""
+    """Tabulate coverages and relative lengths, averaged over random draws of columns."""
     rows = rows.assign(per_variability=rows["length"] / rows["variability_length"])
     means = rows.groupby([*KEYS, "variant"]).mean(numeric_only=True)
     lines = []
@@ -133,7 +133,7 @@ def _summary_table(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _paper(dataset: str, rows: int, privacy: str, method: str, loss: str) -> float | None:
-    """Return the printed coverage at ten columns and default budgets, None if absent."""
+    """Return the coverage printed for ten columns and default budgets, or None."""
     common = {"columns": 10, "e1": 0.5, "rows": rows}
     for printed in PRINTED:
         if printed.dataset == dataset and printed.varied in common:

@@ -1,7 +1,8 @@
 """Coverage and length of private intervals over bootstrap replicates of a population.
 
-As in the paper, the table is the population, its minimiser is the true parameter, and
-replicates drawn with replacement are the samples. All schemes use the same replicates.
+As in the paper, the table is the population, the minimiser of its objective is the true
+parameter, and replicates drawn with replacement are the samples. All methods and variants
+are applied to the same replicates.
 """
 
 from dataclasses import dataclass
@@ -40,7 +41,9 @@ from confide.studies.intervals.replicates import (
 )
 
 RIDGE = 1e-3
-"""The constant c of the paper's mean objective; the ridge of the sum is then 2cn."""
+"""The constant c of the paper's objective, mean loss + c‖θ‖².
+
+Our objective, the summed loss + ½Λ‖θ‖², is n times as large and has Λ = 2cn."""
 LEVEL = 0.95
 CELL_VALUES = 3_000_000
 LOSSES: dict[str, Loss] = {"LR": Logistic(), "SVM": HuberizedHinge(1.0)}
@@ -48,11 +51,11 @@ LOSSES: dict[str, Loss] = {"LR": Logistic(), "SVM": HuberizedHinge(1.0)}
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """One row of the paper's tables, in one of four variants.
+    """A row of the paper's tables (privacy, method and loss), in one of four variants.
 
-    "published" and "tight" have the paper's split of the budget. "chosen" is tight with
-    the same total budget and the library's own split, and "add-remove" is the same for
-    add-remove neighbours.
+    "published" and "tight" intervals split the budget as the paper does. "chosen" are tight
+    intervals with the same total budget, split as this library does by default, and
+    "add-remove" are those of "chosen" for add-remove neighbours.
     """
 
     privacy: str
@@ -72,7 +75,7 @@ SCHEMES = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A scheme calibrated for a population, and its results so far."""
+    """A scheme, its calibration for a population, and the results collected so far."""
 
     scheme: Scheme
     plan: IntervalCalibration
@@ -83,16 +86,17 @@ class Trial:
 
     @property
     def on_term(self) -> Noise | None:
-        """The noise on the linear term; None if noise is added to the coefficients."""
+        """The noise on the linear term, or None if it is added to the coefficients."""
         return self.plan.main.noise if self.scheme.method == "obj" else None
 
 
 def trial(cell: Cell, seed: int) -> list[Row]:
-    """Run all schemes of a cell on the same replicates.
+    """Evaluate all schemes of a grid cell on the same replicates of a population.
 
-    Intervals are computed for ``replicates`` replicates, and the variability of estimates
-    from at least ``variability`` replicates, if it is not 0. The population depends on
-    ``draw``, not on the seed.
+    The parameters of the cell include ``replicates``, the number of replicates for which
+    intervals are computed; ``variability``, the smallest number of replicates from which
+    the variability of estimates is computed, or 0 to omit it; and ``draw``, the seed of the
+    population.
     """
     rng, entropy = generator(seed), Entropy.seeded(seed)
     population = draw_population(
@@ -171,7 +175,10 @@ def see(
     rng: Generator,
     watched: bool,
 ) -> None:
-    """Fit the replicates once per noise distribution, for all schemes that use it."""
+    """Fit a batch of replicates once per noise distribution, for all schemes that use it.
+
+    The results are appended to those of ``group``; intervals are computed if ``watched``.
+    """
     objective = group[0].plan.main.objective
     shape = (population.size, counts.shape[1])
     for noise in dict.fromkeys(one.on_term for one in group):
@@ -203,7 +210,7 @@ def _cover(
     entropy: Entropy,
     rng: Generator,
 ) -> None:
-    """Compute the intervals of every replicate and whether they contain the truth."""
+    """Compute the intervals of each replicate; record their lengths and coverage."""
     objective = one.plan.main.objective
     added_to = "linear term" if one.on_term is not None else "coefficients"
     noise = one.plan.main.records(added_to)[0]
@@ -223,7 +230,7 @@ def _cover(
 
 
 def _row(one: Trial, cell: Cell, truth: Array, population: Population) -> Row:
-    """Summarise the results over all coefficients, and for the first one separately."""
+    """Summarise a scheme over all coefficients, and for the first coefficient alone."""
     scheme = one.scheme
     found: dict[str, float] = {}
     if one.lengths:

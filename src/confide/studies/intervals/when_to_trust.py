@@ -1,9 +1,9 @@
 """When to trust an interval: simulated coverage at default settings.
 
-Coverage is computed for two targets: the minimiser of the regularised objective on the
-population, which the intervals are built for, and the minimiser without the ridge, which
-users may have in mind. Intervals miss the second if the ridge shrinks a coefficient by more
-than the length of its interval.
+Coverage is computed for two targets: the population minimiser of the regularised objective,
+for which the intervals are constructed, and the minimiser without the ridge, in which users
+may be interested. Intervals miss the second target if the ridge shrinks a coefficient by
+more than the length of its interval.
 """
 
 from typing import Any
@@ -83,7 +83,7 @@ def _run(cell: Cell, seed: int) -> list[Row]:
 
 
 def _simulated(rows: int, columns: int, rng: Generator) -> Population:
-    """Draw rows of length 1, with a constant, and labels from a logistic model."""
+    """Simulate rows of norm 1, including a constant, and labels from a logistic model."""
     drawn = rng.normal(size=(rows, columns))
     drawn /= np.linalg.norm(drawn, axis=1)[:, None]
     features = np.column_stack([drawn, np.full(rows, INTERCEPT_HEIGHT)])
@@ -101,7 +101,7 @@ def _minimiser(objective: Objective, population: Population) -> Array:
 
 
 def _joined(rows: pd.DataFrame) -> pd.DataFrame:
-    """Average over the populations of every setting."""
+    """Average the results of each setting over its simulated populations."""
     keys = ["kind", "columns", "epsilon", "rows"]
     return rows.groupby(keys, sort=False).mean(numeric_only=True).reset_index()
 

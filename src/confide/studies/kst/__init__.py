@@ -1,1 +1,1 @@
-"""Kifer, Smith and Thakurta: risk bounds and sparse regression."""
+"""Studies of Kifer, Smith and Thakurta: risk bounds and sparse regression."""

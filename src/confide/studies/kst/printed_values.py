@@ -1,4 +1,4 @@
-"""Tables 1 and 2 of Kifer, Smith and Thakurta: orders of growth."""
+"""Tables 1 and 2 of Kifer, Smith and Thakurta: the printed orders of growth."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class RiskOrder:
-    """A row of table 1: theorem, noise, and the powers of p and 1/n in the excess risk."""
+    """A row of table 1: theorem, noise, and exponents of p and 1/n in the excess risk."""
 
     theorem: str
     noise: str
@@ -23,7 +23,7 @@ TABLE1: Final = (
 
 @dataclass(frozen=True, slots=True)
 class RowsOrder:
-    """A row of table 2: the powers of s and log p in the required number of rows."""
+    """A row of table 2: the exponents of s and log p in the required sample size."""
 
     algorithm: str
     support_power: float

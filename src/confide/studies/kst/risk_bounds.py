@@ -1,21 +1,25 @@
 """Bounds of Kifer, Smith and Thakurta on the empirical risk of objective perturbation.
 
-The loss and the ridge are summed over records, not averaged. The bounds are on the excess
-risk per record, J(θ private) − J(θ̂) with n·J(θ) = Σφ + r(θ). ``budget`` is the budget of
-the noise alone: the mechanism reserves a small share of the total for the solver's error.
+The objective is n·J(θ) = Σφ + r(θ), a sum over n records of losses φ plus a regulariser r,
+and the ridge Λ is added to this sum, not to a mean. ζ bounds the gradient and λ the
+curvature of the loss of a record, and b is the noise vector of the linear term. The bounds
+are on the excess risk per record, J(θ private) − J(θ̂), over the non-private estimate θ̂.
+``budget`` is the budget of the noise alone: the mechanism also reserves a small share of
+the total for the solver's error.
 
 Corrections to the paper:
 
 - Theorem 4 requires Λ >= λ/(2ε), but the noise of Algorithm 1 needs Λ >= 2λ/ε.
-- Lemma 3 has 2‖b‖²/Λ. With a Λ-strongly convex objective, the noise b costs at most
-  ‖b‖²/(2Λ).
+- The bound in Lemma 3 is 2‖b‖²/Λ. If the objective is Λ-strongly convex, the noise b
+  increases its value at the solution by at most ‖b‖²/(2Λ).
 - Theorems 4 and 5 state expectations, but their proofs bound probabilities "ignoring γ".
   E‖b‖² is known, so the expectation follows directly, without the factor log p.
 - The proof of the Gaussian tail bound (after Lemma 28) loses a factor 2. The final bound,
   ‖b‖² <= 2pσ²·log(1/γ), holds for γ <= ½.
-- Theorem 30 (a) is correct, and half of what Eq. 18 proves. Eq. 19 has a private θ in place
-  of θ̂. Theorem 31 omits the constants of the radius. Monotonicity of the gradient along a
-  segment gives the radius (‖b‖ + Λ‖θ̂‖)/(Λ + η), without the assumption that θ stays inside.
+- The radius ‖b‖/(Δ + η) in Theorem 30 (a) is correct, and half that of Eq. 18; Δ is the
+  paper's symbol for the ridge. Eq. 19 has a private θ in place of θ̂. Theorem 31 omits the
+  constants of the radius. Monotonicity of the gradient along a segment gives the radius
+  (‖b‖ + Λ‖θ̂‖)/(Λ + η), without the assumption that θ stays inside the ball.
 - The bounds hold for every θ̂, but a ridge that is chosen from ‖θ̂‖ is not private:
   ``norm`` must be a public bound.
 """
@@ -41,9 +45,10 @@ def noise_square(
     objective : Objective
         Its dimension p and its bound ζ on the gradient of one record are used.
     budget : Pure or Approx
-        Pure means the Gamma density (spherical Laplace), Approx the Gaussian one.
+        Pure for noise with the Gamma density (spherical Laplace), Approx for Gaussian
+        noise.
     failure : float, optional
-        Probability γ that ‖b‖² is larger; None for the expectation.
+        Probability γ that ‖b‖² exceeds the tail bound; None for the expectation.
     """
     if failure is not None:
         return noise_length(objective, budget, failure) ** 2
@@ -87,12 +92,14 @@ def perturbed_risk(
     norm : float
         A public bound on ‖θ̂‖.
     ridge : float, optional
-        Λ; None for `balanced_ridge`, as in Theorem 4. Theorem 5 uses `least_ridge`.
+        The ridge Λ; None for `balanced_ridge`, as in Theorem 4. Theorem 5 uses
+        `least_ridge`.
     curvature : float
-        η: the strong convexity of Σφ + r without the ridge, which is n times that per
-        record. It is 0 in Theorem 4. If η holds only near θ̂, see `curved_radius`.
+        The strong convexity η of Σφ + r without the ridge, which is n times that per
+        record. It is 0 in Theorem 4. If the sum is η-strongly convex only near θ̂, see
+        `curved_radius`.
     failure : float, optional
-        γ; None to bound the expectation.
+        Probability γ that the bound is exceeded; None to bound the expectation.
     """
     _check_rows(rows)
     _check_positive("norm", norm)
@@ -112,7 +119,11 @@ def curved_radius(
     curvature: float,
     failure: float,
 ) -> float:
-    """Return the radius around θ̂ in which η must hold, at probability 1 − γ (Thm. 30)."""
+    """Return the radius around θ̂ in which strong convexity is needed (Theorem 30).
+
+    With probability 1 − γ, the private coefficients are within this radius. ``curvature``
+    is η, and ``failure`` is γ.
+    """
     _check_positive("norm", norm)
     _check_positive("curvature", curvature)
     weight = _checked_ridge(objective, budget, norm, ridge)
@@ -180,9 +191,10 @@ def rows_for_risk(
 
 
 def linear_regression(size: int) -> Objective:
-    """Return the objective of Table 1: rows and coefficients of length √p, |y| <= p.
+    """Return the objective of Table 1, for rows and coefficients of norm at most √p.
 
-    ζ = 2p^{3/2} and λ = p; with entries of size 1 the curvature per record is about 1.
+    Targets are bounded by |y| <= p, so ζ = 2p^{3/2} and λ = p. If the entries of the rows
+    have size 1, the strong convexity per record is about 1.
     """
     radius = math.sqrt(size)
     return Objective(Squared(), size, radius, constraint=L2Ball(radius), target_bound=size)

@@ -1,23 +1,25 @@
 """Bounds of Kifer, Smith and Thakurta on the rows and blocks needed to find a support.
 
-The support has s of p columns, |y| <= s, the s largest entries of a row have length at most
-√s, and |θⱼ| <= 1. ``epsilon`` is the budget of the selection, which is half of the total in
-the paper's algorithms. log C(p, s) replaces the paper's s·log p.
+The support consists of s of the p columns. Targets satisfy |y| <= s, the s largest entries
+of a row have norm at most √s, and coefficients satisfy |θⱼ| <= 1. ``epsilon`` is the budget
+of the selection alone, which is half of the total in the paper's algorithms. log C(p, s)
+replaces the paper's s·log p.
 
 Corrections to the paper:
 
-- Section 3.2 samples with weights exp(−ε·q·α). Algorithm 4 has the private weights
-  exp(−ε·q/(2α)).
+- Section 3.2 samples supports with weights exp(−ε·q·α), where q is the loss of a support
+  and α the largest loss of a record. Algorithm 4 has the weights exp(−ε·q/(2α)), which are
+  private.
 - Theorem 34 states an upper bound as an equality. The expectation in Theorem 6 needs no
   tail bound: the mean loss of a draw at temperature T among N supports exceeds the smallest
   loss by at most T·log N.
-- The squared loss ½(y − ⟨x,θ⟩)² is at most 2s², not the 4s² of the proof of Theorem 7.
+- The squared loss ½(y − ⟨x,θ⟩)² is at most 2s², not 4s² as in the proof of Theorem 7.
 - Theorem 7 prints s·log(1/δ) for the noise of the fit; ζ² = 4s³ makes it s⁴·log(1/δ).
 - The proof of Theorem 8 calls both sets of columns GOOD and in one place has 4s for 2s.
   With s and p − s columns the factor of the exponential is p/2, not p. A failure requires
-  two noises that differ by 1, so its probability has twice the exponent
-  (`vote_failure_exact`).
-- Theorem 44 divides by Δ + Ψ; a sum over n records is nΨ-strongly convex.
+  that the noise of two columns differs by 1, so the exponent of its probability is twice
+  the printed one (`vote_failure_exact`).
+- Theorem 44 divides by Δ + Ψ, but a sum over n records is nΨ-strongly convex.
 - The number of blocks need not be √n: k blocks of m rows need k·m rows (`vote_rows`).
 """
 
@@ -32,9 +34,9 @@ from confide.privacy import Approx
 from confide.studies.kst.risk_bounds import least_ridge, perturbed_risk
 
 FAR = 46.0
-"""Multiple of its scale that a Laplace draw exceeds with probability 1e-20."""
+"""Multiple of its scale that a Laplace variable exceeds with probability below 1e-20."""
 LONGEST = 700.0
-"""Gap, in units of the scale, beyond which the failure probability underflows."""
+"""Gap, in units of the noise scale, beyond which the failure probability is set to 0."""
 LOG_2 = math.log(2)
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(12)
 
@@ -61,23 +63,25 @@ def support_excess(
     failure: float | None = None,
     monotone: bool = False,
 ) -> float:
-    """Bound the excess loss per record of the sampled support over the best (Theorem 6).
+    """Bound the excess loss per record of a sampled support over the best one (Theorem 6).
 
     Parameters
     ----------
     columns, size : int
-        p and s.
+        Number p of columns, and number s of columns in a support.
     epsilon : float
         Budget of the selection.
     rows : int
-        n.
+        Number n of records.
     most : float
         α, the largest loss of a record.
     failure : float, optional
-        γ of Theorem 34; None to bound the expectation.
+        Probability γ of Theorem 34 that the bound is exceeded; None to bound the
+        expectation.
     monotone : bool
-        Whether supports are sampled with weights exp(−ε·q/α), which are private under
-        add-remove neighbours because losses are not negative.
+        Whether a support with loss q is sampled with weight exp(−ε·q/α) instead of
+        exp(−ε·q/(2α)). This is private under add-remove neighbours, because losses are not
+        negative.
     """
     if rows < 1:
         raise InvalidParameter("rows", "at least 1", rows)
@@ -109,12 +113,13 @@ def support_rows(
         Excess loss per record of every other support; about ½ΨΦ² if Φ is the smallest
         nonzero coefficient.
     failure : float
-        The probability of another support.
+        The probability of drawing another support.
     additive : bool
         Whether a support that misses j columns has the excess loss j·gap, as it does if
-        columns are uncorrelated. Few supports miss few columns, so s²·log p rows are
-        enough: with x = n·gap/T, the relative weight of all other supports is at most
-        Σ C(s,j)·C(p−s,j)·e^{−jx}, which is at most exp(s(p−s)e^{−x}) − 1.
+        columns are uncorrelated. As only few supports miss few columns, s²·log p rows are
+        then enough: with x = n·gap/T and temperature T = 2α/ε (or α/ε if ``monotone``), the
+        relative weight of all other supports is at most Σ C(s,j)·C(p−s,j)·e^{−jx}, which
+        is at most exp(s(p−s)e^{−x}) − 1.
     """
     _check_positive("gap", gap)
     _check_chance(failure)
@@ -125,15 +130,16 @@ def support_rows(
 
 
 def vote_failure(columns: int, size: int, epsilon: float, blocks: int) -> float:
-    """Bound the probability of a wrong support if all blocks are right (Theorem 8)."""
+    """Bound the probability of a wrong support if all blocks vote correctly (Theorem 8)."""
     scale = _vote_scale(columns, size, epsilon, blocks)
     return min(1.0, columns / 2 * math.exp(-1 / (2 * scale)))
 
 
 def vote_failure_exact(columns: int, size: int, epsilon: float, blocks: int) -> float:
-    """Return the exact probability of a wrong support if all blocks are right.
+    """Return the exact probability of a wrong support if all blocks vote correctly.
 
-    The noise of some wrong column must exceed that of some right column by 1.
+    It is the probability that the noise of some irrelevant column exceeds the noise of some
+    relevant column by more than 1, the difference of their shares of votes.
     """
     gap = 1 / _vote_scale(columns, size, epsilon, blocks)
     others = columns - size
@@ -153,7 +159,7 @@ def vote_blocks(columns: int, size: int, epsilon: float, failure: float = 0.05) 
 def lasso_rows(
     columns: int, size: int, *, spread: float, curvature: float, least: float
 ) -> float:
-    """Return the number of rows with which a block's lasso finds the support (Lemma 42).
+    """Return the number of rows that a block's lasso needs to find the support (Lemma 42).
 
     ``spread`` is the standard deviation σ of the errors, ``curvature`` the constant Ψ of
     restricted strong convexity, and ``least`` the smallest nonzero coefficient Φ. The
@@ -174,11 +180,11 @@ def vote_rows(
     failure: float = 0.05,
     square: bool = True,
 ) -> float:
-    """Return the number of rows that votes of blocks need (Theorem 9, Table 2).
+    """Return the number of rows that selection by votes needs (Theorem 9, Table 2).
 
-    ``block_rows`` is the number of rows that one block needs, such as `lasso_rows`. With
-    ``square`` there are as many blocks as rows in a block, as published; otherwise there
-    are as many blocks as Theorem 8 requires.
+    ``block_rows`` is the number of rows that one block needs, such as `lasso_rows`. If
+    ``square`` is true, there are as many blocks as rows in a block, as published; otherwise
+    there are as many blocks as Theorem 8 requires.
     """
     _check_positive("block_rows", block_rows)
     blocks = vote_blocks(columns, size, epsilon, failure)
@@ -188,8 +194,8 @@ def vote_rows(
 def fit_on_support(size: int, budget: Approx, rows: int, *, curvature: float) -> float:
     """Bound the expected excess risk of the fit on the right support (Theorem 9).
 
-    ``budget`` is the budget of the fit, and ``curvature`` is Ψ, per record. The ridge is
-    2s/ε. Theorem 7 adds `support_excess` to this bound.
+    ``budget`` is the budget of the fit, and ``curvature`` is the strong convexity Ψ per
+    record. The ridge is 2s/ε. The bound of Theorem 7 is this bound plus `support_excess`.
     """
     _check_positive("curvature", curvature)
     objective = sparse_regression(size)
@@ -204,13 +210,16 @@ def fit_on_support(size: int, budget: Approx, rows: int, *, curvature: float) ->
 
 
 def sparse_regression(size: int) -> Objective:
-    """Return the objective of Algorithm 6: ζ = 2s^{3/2}, λ = s, coefficients within ±1."""
+    """Return the objective of Algorithm 6, with coefficients within ±1.
+
+    The gradient of a record is bounded by ζ = 2s^{3/2}, and its curvature by λ = s.
+    """
     length = math.sqrt(size)
     return Objective(Squared(), size, length, constraint=Box(-1.0, 1.0), target_bound=size)
 
 
 def _chance_above(gap: float, others: int, size: int) -> float:
-    """Return P(max of ``others`` Laplace draws > ``gap`` + min of ``size`` draws)."""
+    """Return P(max of ``others`` Laplace draws > ``gap`` + min of ``size`` other draws)."""
     edges = np.concatenate([np.arange(-FAR, 0.0), np.linspace(0, gap, math.ceil(gap) + 1)])
     edges = np.concatenate([edges, gap + np.arange(1, FAR)])
     half, middle = np.diff(edges) / 2, (edges[1:] + edges[:-1]) / 2

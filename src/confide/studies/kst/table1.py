@@ -1,9 +1,9 @@
 """Table 1 of Kifer, Smith and Thakurta: excess risk of objective perturbation as p grows.
 
-Their bounds on the excess risk of linear regression are of order p³/n with the Gamma
-density, p^2.5/n with the Gaussian one, and p²/n with the Gaussian one if the loss on the
-data is strongly convex. Here they are compared with simulations that use the constants of
-the paper's Algorithm 1.
+The paper's bounds on the excess risk of linear regression are of order p³/n with noise from
+the Gamma density, p^2.5/n with Gaussian noise, and p²/n with Gaussian noise if the loss on
+the data is strongly convex. Here the bounds are compared with simulations that use the
+constants of the paper's Algorithm 1.
 """
 
 import math
@@ -27,7 +27,7 @@ from confide.studies.kst.risk_bounds import (
 )
 
 SPREADS = {"even": 0.0, "uneven": 4.0}
-"""Ratio of the largest to the smallest column variance of a design, as a power of ten."""
+"""Base-10 logarithm of the ratio of the largest to the smallest column variance."""
 ERROR = 0.5
 """Standard deviation of the errors, relative to that of ⟨x,θ⟩."""
 CHUNK = 2**15
@@ -36,7 +36,7 @@ STEPS = 40
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """Eigenvalues and eigenvectors of Σxxᵀ, and Σyx in their basis."""
+    """Eigenvalues and eigenvectors of Σxxᵀ, and coordinates of Σyx in the eigenbasis."""
 
     spectrum: Array
     basis: Array
@@ -51,13 +51,13 @@ class Sums:
     def fits(self, linear: Array, ridge: float, radius: float) -> Array:
         """Return the minimisers of Σ½(⟨x,θ⟩ − y)² + ⟨b,θ⟩ + ½Λ‖θ‖² within a ball.
 
-        Each row of ``linear`` is a vector b and gives one row of the result. Both are in
-        the basis of eigenvectors.
+        Each row of ``linear`` is a vector b and gives one row of the result. Both are
+        coordinates in the eigenbasis of Σxxᵀ.
         """
         drawn = self.pull - linear
         weights = np.broadcast_to(self.spectrum + ridge, drawn.shape)
         more = np.zeros((len(drawn), 1))
-        for _ in range(STEPS):  # Newton's method on 1/‖θ‖ − 1/radius, nearly linear
+        for _ in range(STEPS):  # Newton's method for 1/‖θ‖ = 1/radius, nearly linear
             theta = drawn / (weights + more)
             square = np.sum(theta**2, axis=1, keepdims=True)
             length = np.sqrt(square)
@@ -68,7 +68,7 @@ class Sums:
         return drawn / (weights + more)
 
     def excess(self, theta: Array, best: Array) -> Array:
-        """Return the excess of Σ½(⟨x,θ⟩ − y)² over that of ``best``, for every row."""
+        """Return Σ½(⟨x,θ⟩ − y)² at each row of ``theta`` minus its value at ``best``."""
         free = self.pull / self.spectrum
         loss = np.sum(self.spectrum * (theta - free) ** 2, axis=-1) / 2
         least = np.sum(self.spectrum * (best - free) ** 2, axis=-1) / 2
@@ -76,10 +76,10 @@ class Sums:
 
 
 def simulated(rows: int, size: int, design: str, rng: Generator) -> tuple[Array, Array]:
-    """Draw a table in chunks of rows and return its sums Σxxᵀ and Σyx.
+    """Simulate a table in chunks of rows, and return its sums Σxxᵀ and Σyx.
 
     The entries of a column are plus or minus a constant, and all coefficients are ±1, so
-    rows and coefficients have length √p. Targets are clipped to ±p.
+    rows and coefficients have norm √p. Targets are clipped to [−p, p].
     """
     heights = np.logspace(0, -SPREADS[design] / 2, size)
     heights *= math.sqrt(size / float(heights @ heights))
@@ -128,7 +128,7 @@ def _cells(quick: bool) -> list[Cell]:
 
 
 def trial(cell: Cell, seed: int) -> list[Row]:
-    """Fit a table by every method with many noise draws; return mean risks and bounds."""
+    """Fit a simulated table by every method with many noise draws; return mean risks."""
     rng, entropy = generator(seed), Entropy.seeded(seed)
     rows, size, draws = int(cell["rows"]), int(cell["columns"]), int(cell["draws"])
     sums = Sums.of(*simulated(rows, size, str(cell["design"]), rng))
@@ -165,7 +165,7 @@ def _one(name: str, sums: Sums, rows: int, draws: int, entropy: Entropy) -> Row:
 
 
 def _joined(rows: pd.DataFrame) -> pd.DataFrame:
-    """Average over the tables of every setting."""
+    """Average the results of each setting over its simulated tables."""
     keys = [*KEYS, "method"]
     return rows.groupby(keys, sort=False).mean(numeric_only=True).reset_index()
 
@@ -182,7 +182,7 @@ def _wide(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Tabulate excess risks, the ratio of Gamma to Gaussian, and its slope in log p."""
+    """Tabulate excess risks, their ratio (Gamma to Gaussian noise), and its growth in p."""
     rows = _joined(rows)
     shown = _wide(rows)
     groups = shown.groupby(["design", "rows"], sort=False)

@@ -1,9 +1,10 @@
 """Table 2 of Kifer, Smith and Thakurta: rows needed to find the support, by s and p.
 
-Exp-mech samples a support by its loss and needs s³·log p rows. Samp-Agg lets √n blocks of
-√n rows vote and needs s²·log²p rows. This study searches for the smallest n at which the
-published algorithms find the right support with probability 0.9. Nonzero coefficients are
-±½, and the selection alone has ε = 1.
+Exp-mech samples a support with a probability that depends on its loss, and needs of order
+s³·log p rows. Samp-Agg divides n rows into √n blocks, which vote for columns, and needs of
+order s²·log²p rows. This study searches for the smallest n at which the published
+algorithms find the right support with probability 0.9. Nonzero coefficients are ±½, and
+ε = 1 is spent on the selection alone.
 """
 
 import math
@@ -27,16 +28,16 @@ from confide.studies.kst.table1 import COLOURS, SOURCE
 
 SWEEPS = 500
 NEAR = 1e-9
-"""Coordinate descent stops if no coordinate moves by more, in units of the box."""
+"""Coordinate descent stops if no coordinate moves by more than this (the box is ±1)."""
 
 
 def all_supports(columns: int, size: int) -> AnyArray:
-    """Return all supports, one per row."""
+    """Return all sets of ``size`` columns, one set per row."""
     return np.array(list(combinations(range(columns), size)), dtype=np.intp)
 
 
 def least_losses(features: Array, target: Array, supports: AnyArray) -> Array:
-    """Return min Σ½(y − ⟨x,θ⟩)² over |θⱼ| <= 1 for every support."""
+    """Return the minimum of Σ½(y − ⟨x,θ⟩)² over |θⱼ| <= 1 for each support."""
     gram, pull = features.T @ features, features.T @ target
     squares = gram[supports[:, :, None], supports[:, None, :]]
     pulls = pull[supports]
@@ -55,7 +56,10 @@ def least_losses(features: Array, target: Array, supports: AnyArray) -> Array:
 
 
 def chance_of_best(losses: Array, place: int, temperature: float) -> float:
-    """Return the probability that the support with index ``place`` is drawn."""
+    """Return the probability of drawing the support with index ``place``.
+
+    The probability of a support is proportional to exp(−loss/temperature).
+    """
     weights = np.exp(-(losses - losses.min()) / temperature)
     return float(weights[place] / weights.sum())
 
@@ -67,7 +71,7 @@ ERROR = 0.25
 def draw_votes(
     rows: int, columns: int, size: int, rng: Generator, least: float = 1.0
 ) -> tuple[Array, Array, AnyArray]:
-    """Draw a table of ±1 and targets within ±s; return them with the support."""
+    """Simulate features ±1 and targets within ±s; return both, and the true support."""
     support = np.sort(rng.permutation(columns)[:size])
     signs = np.where(rng.integers(2, size=size) > 0, least, -least)
     bits = rng.integers(0, 2, size=(rows, columns), dtype=np.int8)
@@ -77,7 +81,7 @@ def draw_votes(
 
 
 def ballot(features: Array, target: Array, size: int) -> AnyArray:
-    """Return the at most s columns with the largest nonzero lasso coefficients."""
+    """Return a block's vote: the columns of the (at most s) largest lasso coefficients."""
     rows, columns = features.shape
     strength = 4 * ERROR * math.sqrt(math.log(columns) / rows)
     _, path, _ = lasso_path(features, target, alphas=[strength])
@@ -97,7 +101,7 @@ def votes(
 
 
 def winners(shares: Array, size: int, scale: float, draws: int, rng: Generator) -> AnyArray:
-    """Return the s columns with the most votes after Laplace noise, one row per draw."""
+    """Return the s columns with the most votes after adding noise, one row per draw."""
     noise = rng.laplace(scale=scale, size=(draws, len(shares)))
     lead = np.argpartition(-(shares + noise), size - 1, axis=1)[:, :size]
     return np.sort(lead, axis=1)
@@ -109,7 +113,7 @@ LEAST = 0.5
 WANTED = 0.9
 HALVINGS = 7
 WIDEST = 64.0
-"""Ratio of the ends of the search range, whose upper end is twice the bound."""
+"""Ratio of upper to lower end of the search range; the upper end is twice the bound."""
 WIDTHS = (10, 20, 40, 80, 160)
 GRID: dict[str, dict[int, tuple[int, ...]]] = {
     "exponential": {1: WIDTHS[:4], 2: WIDTHS[:4], 3: WIDTHS[:3], 4: WIDTHS[:2]},
@@ -139,7 +143,7 @@ def _cells(quick: bool) -> list[Cell]:
 
 
 def trial(cell: Cell, seed: int) -> list[Row]:
-    """Search for n by bisection on a logarithmic scale."""
+    """Search for the required number of rows by bisection on a logarithmic scale."""
     name, size, columns = str(cell["algorithm"]), int(cell["size"]), int(cell["columns"])
     chance = by_sampling if name == "exponential" else by_votes
     bound = rows_by_theorem(name, columns, size)
@@ -158,10 +162,11 @@ def trial(cell: Cell, seed: int) -> list[Row]:
 
 
 def rows_by_theorem(name: str, columns: int, size: int) -> float:
-    """Return the number of rows that the theorems require, leaving out a block's lasso.
+    """Return the number of rows that the theorems require for the private selection.
 
-    A support that misses a column has the excess loss ½Φ² per record, since columns are
-    uncorrelated.
+    The rows that the lasso of a block needs are not included. A support that misses a
+    column has an excess loss of ½Φ² per record, where Φ is the size of a nonzero
+    coefficient, because columns are uncorrelated.
     """
     failure = 1 - WANTED
     if name == "exponential":
@@ -171,7 +176,7 @@ def rows_by_theorem(name: str, columns: int, size: int) -> float:
 
 
 def rows_by_law(name: str, columns: int, size: int) -> float:
-    """Return the number of rows that sharper bounds than the theorems require."""
+    """Return the required number of rows by bounds sharper than those of the theorems."""
     failure = 1 - WANTED
     if name == "exponential":
         gap, most = LEAST**2 / 2, largest_loss(size)
@@ -185,7 +190,7 @@ def rows_by_law(name: str, columns: int, size: int) -> float:
 
 
 def by_sampling(rows: int, columns: int, size: int, rng: Generator) -> float:
-    """Return the probability that Exp-mech draws the right support of one random table."""
+    """Simulate a table; return the probability that Exp-mech draws the right support."""
     features, target, support = draw_votes(rows, columns, size, rng, LEAST)
     supports = all_supports(columns, size)
     losses = least_losses(features, target, supports)
@@ -194,7 +199,7 @@ def by_sampling(rows: int, columns: int, size: int, rng: Generator) -> float:
 
 
 def by_votes(rows: int, columns: int, size: int, rng: Generator) -> float:
-    """Return how often Samp-Agg selects the right support of one random table."""
+    """Simulate a table; return how often Samp-Agg selects the right support."""
     blocks = math.isqrt(rows)
     features, target, support = draw_votes(rows, columns, size, rng, LEAST)
     shares, _ = votes(features, target, size, blocks)
@@ -203,7 +208,7 @@ def by_votes(rows: int, columns: int, size: int, rng: Generator) -> float:
 
 
 def _joined(rows: pd.DataFrame) -> pd.DataFrame:
-    """Average over the searches of every setting, by geometric means."""
+    """Return the geometric means over the searches of each setting."""
     values = ["needed", "sharp", "bound"]
     logs = rows.assign(**{name: np.log(rows[name]) for name in values})
     means = logs.groupby(["algorithm", "size", "columns"], sort=False)[values].mean()
@@ -211,7 +216,7 @@ def _joined(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Tabulate rows needed in simulation and by theorem, with slopes in s and log p."""
+    """Tabulate the rows needed in simulation and by theorem, and how both grow."""
     shown = _joined(rows)
     shown["needed / sharp"] = shown["needed"] / shown["sharp"]
     shown["needed / bound"] = shown["needed"] / shown["bound"]
@@ -222,7 +227,7 @@ def _table(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _slopes(shown: pd.DataFrame, head: str, by: str, other: str) -> pd.Series:
-    """Return the slope from the previous setting, against log s or log log p."""
+    """Return slopes of log ``head`` in log s or log log p between adjacent settings."""
     place = np.log(shown[by]) if by == "size" else np.log(np.log(shown[by]))
     logs = pd.DataFrame({"at": place, "value": np.log(shown[head])})
     groups = logs.groupby([shown["algorithm"], shown[other]])

@@ -1,7 +1,7 @@
 """Theorem 8 of Kifer, Smith and Thakurta: how often noisy votes select wrong columns.
 
-The theorem assumes that every block finds the right columns. Here, blocks have ample rows,
-so that they do, or scarce rows, so that they often do not and the theorem does not apply.
+The theorem assumes that every block finds the right columns. In this study, blocks have
+either enough rows to do so, or so few that they often fail and the theorem does not apply.
 """
 
 from typing import Any
@@ -17,12 +17,12 @@ from confide.studies.kst.table2 import draw_votes, votes, winners
 
 COLUMNS = 50
 ROWS_PER_COLUMN = {"ample": 20, "scarce": 5}
-"""Rows of a block per relevant column."""
+"""Number of rows in a block per relevant column."""
 SIZES = (2, 4, 8)
 BLOCKS = (10, 20, 40, 80, 160, 320)
 EPSILONS = (0.5, 1.0, 2.0)
 PARTS, TABLES, RUNS = 5, 8, 400
-"""Number of parts per setting, tables per part, and noise draws per part."""
+"""Number of repetitions per setting, and of tables and noise draws per repetition."""
 
 
 def _cells(quick: bool) -> list[Cell]:
@@ -43,7 +43,7 @@ def _cells(quick: bool) -> list[Cell]:
 
 
 def trial(cell: Cell, seed: int) -> list[Row]:
-    """Let the blocks of several tables vote, and draw noise for the votes many times."""
+    """Simulate tables, let their blocks vote, and add noise to the votes many times."""
     rng = generator(seed)
     size, blocks, tables = int(cell["size"]), int(cell["blocks"]), int(cell["tables"])
     rows = blocks * size * ROWS_PER_COLUMN[str(cell["blocks_have"])]
@@ -79,7 +79,11 @@ def _mean(values: Any) -> float | None:
 
 
 def _joined(rows: pd.DataFrame) -> pd.DataFrame:
-    """Average over parts, weighting ``failed_agreed`` by the tables whose blocks agree."""
+    """Average the results of each setting over its repetitions.
+
+    ``failed_agreed``, the failure rate in tables whose blocks are all right, is weighted by
+    the share of these tables.
+    """
     keys = ["blocks_have", "size", "epsilon", "blocks"]
     failed = pd.to_numeric(rows["failed_agreed"]).fillna(0.0) * rows["agreed"]
     groups = rows.assign(failed_agreed=failed).groupby(keys, sort=False)
@@ -122,7 +126,7 @@ def _figure(rows: pd.DataFrame) -> Any:
         axes.set_xlabel("blocks k")
     handles, labels = grid[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
-    figure.suptitle(f"Votes of blocks with noise, p = {COLUMNS}: simulation and Theorem 8")
+    figure.suptitle(f"Noisy votes of blocks, p = {COLUMNS}: simulation and Theorem 8")
     return figure
 
 

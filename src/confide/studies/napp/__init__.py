@@ -1,1 +1,1 @@
-"""Studies of NAPP-ERM, empirical risk minimisation with augmented rows."""
+"""Studies of NAPP-ERM, private empirical risk minimisation with noise-augmented rows."""

@@ -20,11 +20,15 @@ from confide.solvers import minimise
 
 LOOKS = AdaptiveObjectivePerturbation()
 HARDLY_ANY = 1e-4
-"""A tiny ridge for the lasso, since the solver's certificate requires one."""
+"""A tiny ridge for the lasso, whose accuracy cannot be certified without one."""
 
 
 def lasso(objective: Objective, rows: Rows, strength: float) -> Array:
-    """Minimise Σφ + 2Λ‖θ‖₁ without privacy, the lasso that NAPP's weights Λ/|θ| imply."""
+    """Minimise Σφ + 2Λ‖θ‖₁ without privacy.
+
+    At the fixed point of NAPP's iterations, its weights Λ/|θ| are equivalent to this
+    penalty.
+    """
     penalised = replace(objective, l2=HARDLY_ANY, penalty=L1(2 * strength))
     found = minimise(penalised, rows, np.zeros(objective.dimension), 1e-3).theta
     return np.where(np.abs(found) <= 1e-8, 0.0, found)
@@ -33,7 +37,10 @@ def lasso(objective: Objective, rows: Rows, strength: float) -> Array:
 def two_looks(
     objective: Objective, budget: Budget, rows: Rows, strength: float, entropy: Entropy
 ) -> Array:
-    """Return private coefficients from two fits, with 2Λ as the average l1 weight."""
+    """Return private coefficients of adaptive objective perturbation.
+
+    A first fit sets the l1 weights of a second one. An average coefficient has weight 2Λ.
+    """
     plan = _calibrated_adaptive(objective, budget)
     penalised = replace(plan.objective, penalty=L1(2 * strength))
     release = replace(plan, objective=penalised).release([rows], entropy)
@@ -41,14 +48,17 @@ def two_looks(
 
 
 def two_looks_retrieved(objective: Objective, budget: Budget) -> float:
-    """Return the share of ε/2, reserved for the log-determinant, that noise could use."""
+    """Return the share of the log-determinant's half of ε that the noise can use.
+
+    NAPP reserves this half of ε for the log-determinant term of the privacy loss.
+    """
     plan = _calibrated_adaptive(objective, budget)
     return plan.retrieved(plan.noise)
 
 
 @lru_cache(maxsize=64)
 def _calibrated_adaptive(objective: Objective, budget: Budget) -> AdaptiveCalibration:
-    """Calibrate once for all Λ, since the l1 weight changes neither noise nor ridge."""
+    """Calibrate once for all Λ, because the l1 weight changes neither noise nor ridge."""
     return LOOKS.calibrate(
         replace(objective, penalty=L1(1.0)), budget, Neighbours.ADD_REMOVE
     )
@@ -60,7 +70,7 @@ MECHANISM = ObjectivePerturbation()
 def sound(
     objective: Objective, budget: Budget, rows: Rows, strength: float, entropy: Entropy
 ) -> Array:
-    """Return private coefficients from one fit with the penalty 2Λ‖θ‖₁."""
+    """Return private coefficients of objective perturbation with the penalty 2Λ‖θ‖₁."""
     plan = _calibrated(objective, budget)
     penalised = replace(plan.objective, penalty=L1(2 * strength))
     release = replace(plan, objective=penalised).release([rows], entropy)
@@ -68,9 +78,10 @@ def sound(
 
 
 def sound_retrieved(objective: Objective, budget: Budget) -> float:
-    """Return the share of ε/2, reserved for the log-determinant, that noise could use.
+    """Return the share of the log-determinant's half of ε that the noise can use.
 
-    The share is public: 1 if the determinant costs nothing, 0 if it costs ε/2 or more.
+    NAPP reserves this half of ε for the log-determinant term of the privacy loss. The share
+    is public: 1 if the term costs nothing, 0 if it costs ε/2 or more.
     """
     plan = _calibrated(objective, budget)
     main = budget.share(1 - MECHANISM.precision_share)
@@ -87,7 +98,7 @@ def sound_retrieved(objective: Objective, budget: Budget) -> float:
 
 @lru_cache(maxsize=64)
 def _calibrated(objective: Objective, budget: Budget) -> Calibration:
-    """Calibrate once for all Λ, since the l1 weight changes neither noise nor ridge."""
+    """Calibrate once for all Λ, because the l1 weight changes neither noise nor ridge."""
     return MECHANISM.calibrate(
         replace(objective, penalty=L1(1.0)), budget, Neighbours.ADD_REMOVE
     )

@@ -1,8 +1,9 @@
 """NAPP's iterations for many fits to the same rows at once.
 
-`mechanisms.published.Napp` makes one fit. A study makes dozens to every simulated table,
-one per variant and Λ. All fits share the rows, so their margins and gradients are products
-of two matrices. Fits that have converged are dropped.
+`mechanisms.published.Napp` makes a single fit. A study makes dozens of fits to every
+simulated table, one per variant and Λ. As all of them use the same rows, their linear
+predictors and gradients are computed as products of two matrices. Fits that have converged
+are not iterated further.
 """
 
 from dataclasses import dataclass, replace
@@ -19,12 +20,12 @@ from confide.objectives import Loss
 LASSO = NappTarget("lasso", 1.0)
 ITERATIONS = 80
 REST = 1e-9
-"""A fit has converged if no coefficient changes by more in two steps, relatively."""
+"""Largest relative change of a coefficient over two iterations in a converged fit."""
 GONE = 1e-10
-"""Coefficients below this value that still shrink are treated as converged."""
+"""Coefficients below this absolute value that still shrink are treated as converged."""
 TOLERANCE = 1e-7
 STALE, STALE_IF_WIDE = 0.01, 0.5
-"""A Hessian is outdated if a step is longer than this multiple of the step before.
+"""A Hessian is outdated if a step is longer than this multiple of the previous step.
 
 The second value is for many columns, for which Hessians are expensive.
 """
@@ -36,9 +37,10 @@ FEW_COLUMNS = 32
 class Fits:
     """A batch of lasso fits by NAPP; every array has one entry or row per fit.
 
-    ``strength`` is Λ, ``floor`` is Λ₀, ``moor`` tells whether MOOR is used, ``folded``
-    whether the linear term is ⟨b,|θ|⟩ rather than ⟨b,θ⟩, and ``linear`` is b. ``least`` is
-    a lower bound on the weights after recycling, as in `Weighting`.
+    ``strength`` is Λ, ``floor`` is Λ₀, and ``linear`` is the noise b. ``moor`` tells
+    whether a weight is the maximum of Λ/|θ| and Λ₀ (MOOR) instead of their sum, and
+    ``folded`` whether the linear term is ⟨b,|θ|⟩ instead of ⟨b,θ⟩. ``least`` is a lower
+    bound on the weights after recycling, as in `Weighting`.
     """
 
     strength: Array
@@ -71,11 +73,11 @@ class Fits:
         return Fits(*(getattr(self, name)[chosen] for name in FIELDS))
 
     def first(self) -> Array:
-        """Return the initial weights."""
+        """Return the initial weights wⱼ of the penalties wⱼθⱼ²."""
         return self._over(np.full(self.linear.shape, LASSO.first()))
 
     def after(self, theta: Array) -> Array:
-        """Return the weights computed from an iterate."""
+        """Return the weights wⱼ for the iteration after the coefficients ``theta``."""
         return self._over(self.strength[:, None] * LASSO.at(theta))
 
     def _over(self, weight: Array) -> Array:
@@ -88,12 +90,12 @@ FIELDS = ("strength", "floor", "moor", "folded", "linear", "least")
 
 
 def together(parts: list[Fits]) -> Fits:
-    """Join several batches of fits into one."""
+    """Combine several batches of fits into one."""
     return Fits(*(np.concatenate([getattr(p, name) for p in parts]) for name in FIELDS))
 
 
 class BatchTable:
-    """Rows and loss of a table; every fit reuses its Hessian until it is outdated."""
+    """A table and a loss, to which batches of fits are made."""
 
     def __init__(self, loss: Loss, features: Array, target: Array) -> None:
         self._loss, self._x, self._y = loss, np.ascontiguousarray(features), target
@@ -109,9 +111,9 @@ class BatchTable:
     def follow(self, fits: Fits, iterations: int = ITERATIONS) -> NappPath:
         """Iterate all fits; the arrays of the returned path have one row per fit.
 
-        Under ⟨b,|θ|⟩ signs may alternate for ever, so that each problem resembles the one
-        two iterations earlier. It then starts from the iterate before the last, and odd and
-        even iterations keep separate Hessians.
+        With the linear term ⟨b,|θ|⟩, the signs of coefficients may alternate for ever. The
+        problem of an iteration then resembles the one two iterations earlier, and is solved
+        from that solution. For this reason, odd and even iterations have separate Hessians.
         """
         count, size = fits.linear.shape
         theta, before = np.zeros((count, size)), np.zeros((count, size))
@@ -138,7 +140,7 @@ class BatchTable:
         return NappPath(theta, before, weights, iterations)
 
     def recycle(self, fits: Fits, shares: Shares, path: NappPath) -> tuple[NappPath, Array]:
-        """Run one round of Algorithm 2 after a path; return the new path and Δε."""
+        """Recycle once (Algorithm 2) after a path; return the new path and Δε by fit."""
         found = retrieved(fits, shares, path)
         again = np.flatnonzero(found > NOTHING * shares.curvature)
         if not again.size:
@@ -219,7 +221,7 @@ class BatchTable:
         return slope @ self._x + pull + double * theta, margin, slope
 
     def _grams(self, margin: Array, slope: Array) -> Array:
-        """Return the Hessian of the losses for every row of margins."""
+        """Return the Hessian of the summed loss for each row of linear predictors."""
         curvature = self._loss.curvature_from_slope(slope, margin, self._y)
         if self._products is None:
             return np.stack([(self._t * one) @ self._x for one in curvature])
@@ -233,20 +235,20 @@ class BatchTable:
 
 
 def retrieved(fits: Fits, shares: Shares, path: NappPath) -> Array:
-    """Return Δε of every fit after a path, by the corrected Eq. 13."""
+    """Return the budget Δε retrieved by each fit after a path, by the corrected Eq. 13."""
     pairs = zip(fits.floor, path.weights, strict=True)
     return np.array([retrievable(shares.curvature, floor, line) for floor, line in pairs])
 
 
 def _at_rest(theta: Array, two_ago: Array) -> AnyArray:
-    """Return which fits have converged, or (under ⟨b,|θ|⟩) alternate with period two."""
+    """Return for each fit whether it has converged, or alternates with period two."""
     size, earlier = np.abs(theta), np.abs(two_ago)
     settled = np.abs(theta - two_ago) <= REST * size
     return np.asarray((settled | ((size <= GONE) & (size <= earlier))).all(axis=1))
 
 
 def _newton(grams: Array, weights: Array, right: Array) -> Array:
-    """Solve (gram + 2·diag w)·u = right, scaled to be stable for very large weights."""
+    """Solve (gram + 2·diag(w))·u = right, scaled to be stable for very large weights w."""
     scale = np.sqrt(0.5 / weights)
     matrix = grams * (scale[:, :, None] * scale[:, None, :])
     diagonal = np.arange(scale.shape[1])

@@ -1,8 +1,8 @@
 """NAPP-ERM's bounds: excess risk (Theorem 8) and sample complexity (Theorem 10).
 
 The objective is a sum over records: n·J(θ) = Σφ + R(θ), and iteration t replaces R by
-R⁽ᵗ⁾ = Σ wⱼθⱼ². Both bounds follow from Lemma 7: with smallest weight w₁ the objective is
-2w₁-strongly convex, so the noise b costs at most ‖b‖²/(2w₁).
+R⁽ᵗ⁾ = Σ wⱼθⱼ². Both bounds follow from Lemma 7: if w₁ is the smallest weight, the objective
+is 2w₁-strongly convex, so the noise b increases it by at most ‖b‖²/(2w₁).
 
 Corrections to the paper: the factor ‖b‖² multiplies only the first term of Eq. 18 and 19,
 as in Lemma 7. The statements hold with probability 1 − π, not in expectation. The Gamma
@@ -19,7 +19,7 @@ from confide.privacy import Approx, Pure
 def noise_length(
     objective: Objective, budget: Pure | Approx, failure: float, share: float = 0.5
 ) -> float:
-    """Return a bound on ‖b‖ for NAPP's noise b, which fails with probability ``failure``.
+    """Return a bound on the norm of NAPP's noise b, exceeded with probability ``failure``.
 
     Parameters
     ----------
@@ -28,9 +28,9 @@ def noise_length(
     budget : Pure or Approx
         The total budget.
     failure : float
-        Probability π, below one half.
+        Probability π that the norm exceeds the bound, below one half.
     share : float
-        Share r of ε that the noise gets.
+        Share r of ε that is spent on the noise.
     """
     _check_chance("failure", failure)
     part = share * float(budget.epsilon)
@@ -62,8 +62,8 @@ def excess_risk(
     least_weight : float
         w₁, the smallest weight of the iteration; at least Λ₀.
     gap : float
-        R⁽ᵗ⁾(θ̂) − R(θ̂), the penalty in excess of the target. The theorem needs R⁽ᵗ⁾ >= R
-        at the private estimate, which holds at the fixed point.
+        R⁽ᵗ⁾(θ̂) − R(θ̂), the excess of the realised penalty over the target penalty. The
+        theorem requires R⁽ᵗ⁾ >= R at the private estimate, which holds at the fixed point.
     """
     _check_size(rows, least_weight)
     length = noise_length(objective, budget, failure, share)
@@ -88,7 +88,7 @@ def sample_complexity(
     objective, budget, share
         As in `noise_length`.
     excess : float
-        ϱ, the tolerated L(θ private) − L(θ⁰) per record.
+        ϱ, the tolerated excess of the expected loss, L(θ private) − L(θ⁰), per record.
     least_weight : float
         w₁, the smallest weight.
     penalty : float
@@ -101,8 +101,8 @@ def sample_complexity(
     Returns
     -------
     float
-        The bound; infinite if ϱ is below C′·log(1/π′)/(4w₁), because with summed losses
-        that term does not shrink with n unless the weights grow.
+        The number of rows; infinite if ϱ is below C′·log(1/π′)/(4w₁), because with summed
+        losses that term does not shrink with n unless the weights grow.
     """
     _check_size(1, least_weight)
     _check_chance("failure", failure[1])

@@ -1,10 +1,12 @@
 """Figure 1 of the NAPP paper: the realised penalty and its strong convexity.
 
-The paper shows the penalty that one reweighting realises at its own centre, wθ² with w the
-larger of R(θ)/θ² and Λ₀, and assumes the modulus 2w. At the fixed point of the iterations
-the penalty is r with r′ = 2wθ. Its modulus is r″, which is 0 where the lasso determines w.
-Without MOOR, w is the sum of both, and the modulus is at least 2Λ₀ for convex targets. The
-study is deterministic.
+The paper shows the penalty wθ² that one reweighting realises at the coefficient θ from
+which the weight is computed. Here w is the larger of R(θ)/θ² and Λ₀, where R is the target
+penalty, and the paper assumes that the modulus of strong convexity is 2w. At the fixed
+point of the iterations, however, the penalty is a function r with r′ = 2wθ. Its modulus is
+r″, which is 0 wherever a lasso target determines w. Without MOOR, w is the sum
+R(θ)/θ² + Λ₀, and the modulus is at least 2Λ₀ for convex targets. The study is
+deterministic.
 """
 
 from typing import Any, Final
@@ -39,7 +41,7 @@ def _cells(quick: bool) -> list[Cell]:
 
 
 def trial(cell: Cell, seed: int) -> list[Row]:
-    """Return penalties and moduli at Λ = Λ₀ = 1 for θ > 0; all are even functions."""
+    """Return penalties and moduli at Λ = Λ₀ = 1 for θ > 0; all are even functions of θ."""
     del seed
     target = TARGETS[str(cell["target"])]
     theta = np.linspace(1e-4, 2.0, FINE + 1)

@@ -1,7 +1,8 @@
 """Figure 3 of the NAPP paper: distance of its noise-free iterations from the lasso.
 
-Λ₀ is the value that the paper prescribes at four ε, the largest curvature of a record
-divided by ε. The lasso has the penalty 2Λ‖θ‖₁, to which a weight Λ/|θ| is equivalent.
+For each of four ε, Λ₀ has the value that the paper prescribes, the largest curvature of a
+record divided by ε. The lasso has the penalty 2Λ‖θ‖₁, to which a weight Λ/|θ| is
+equivalent.
 """
 
 from typing import Any
@@ -31,7 +32,7 @@ def _cells(quick: bool) -> list[Cell]:
 
 
 def trial(cell: Cell, seed: int) -> list[Row]:
-    """Measure distances from the lasso for every Λ₀ and Λ, with and without MOOR."""
+    """Return mean distances from the lasso for every Λ₀ and Λ, with and without MOOR."""
     setting, rng = SETTINGS[str(cell["regression"])], generator(seed)
     objective, strengths = setting.objective, setting.strengths
     nothing = np.zeros(objective.dimension)
@@ -71,7 +72,7 @@ def trial(cell: Cell, seed: int) -> list[Row]:
 
 
 def _table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Tabulate mean distances, with Λ in multiples of L."""
+    """Tabulate mean distances, with Λ in multiples of the gradient bound L."""
     means = averaged(rows)
     keys = ["regression", "rows", "floor", "method"]
     wide = means.pivot_table(index=keys, columns="multiple", values="distance", sort=False)

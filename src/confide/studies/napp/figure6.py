@@ -1,13 +1,13 @@
 """Figure 6 of the NAPP paper: misclassification in the Adult data.
 
 Only complete records are used, 30,162 for training and 15,060 for testing. They are coded
-by the packaged schema. Every row has length at most 1, without the constant 0.3 for the
+by the packaged schema. Every row has norm at most 1, not counting the constant 0.3 for the
 intercept. The paper names neither its columns nor its δ, which is 1e-6 here. Λ₀ = 1/ε and
-T = 80 are from the paper.
+the number of iterations, T = 80, are from the paper.
 
-NAPP-VS and VS+ set coefficients to 0 if their signs still alternate in the end. With an
-indicator for every level these are most of the coefficients, and the changes are large, so
-results are also shown for the last iterate.
+NAPP-VS and VS+ set those coefficients to 0 whose signs still alternate at the end. With an
+indicator column for every level, this affects most of the coefficients, and changes them by
+large amounts, so results are also shown for the last iterate.
 """
 
 from fractions import Fraction
@@ -43,7 +43,7 @@ PARTS = 5
 DELTA = 1e-6
 PRIVATE = [name for name in STYLES if name != LASSO]
 READINGS = {
-    "wrong": "alternating coefficients set to 0",
+    "wrong": "coefficients with alternating signs set to 0",
     "wrong_last": "the last iterate",
 }
 
@@ -59,7 +59,7 @@ def _cells(quick: bool) -> list[Cell]:
 
 @lru_cache(maxsize=2)
 def _people(split: str) -> tuple[Array, Array]:
-    """Return complete records with a final column for the intercept, and incomes as ±1."""
+    """Return complete records with a final intercept column, and incomes as ±1."""
     frame = load("adult", split).dropna()
     schema = Schema.bundled("adult")
     design = np.asarray(schema.design(frame), dtype=np.float64)
@@ -79,7 +79,7 @@ def _objective() -> Objective:
 
 
 def trial(cell: Cell, seed: int) -> list[Row]:
-    """Measure every method at one ε and Λ, with new noise in every repeat."""
+    """Evaluate every method at one ε and Λ, with new noise in each repeat."""
     x, y = _people("train")
     epsilon = Fraction(repr(cell["epsilon"]))
     budget = Approx(epsilon, Fraction(repr(DELTA)))
@@ -120,7 +120,11 @@ def variant_fits(plan: Calibration, strength: Array, entropy: Entropy) -> Fits:
 
 
 def tested(people: tuple[Array, Array], name: str, theta: Array, last: Array) -> Row:
-    """Return the test error of the final coefficients and of the last iterate."""
+    """Return the test errors of the final coefficients and of the last iterate.
+
+    In ``theta``, the final coefficients, those whose signs still alternate are set to 0.
+    ``last`` is the last iterate before that step.
+    """
     x, y = people
     wrong, wrong_last = (float(((x @ one > 0) != (y > 0)).mean()) for one in (theta, last))
     return {
@@ -132,7 +136,7 @@ def tested(people: tuple[Array, Array], name: str, theta: Array, last: Array) ->
 
 
 def readings_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Tabulate the percentage misclassified, for both versions of the estimate."""
+    """Tabulate the percentage misclassified by final coefficients and by last iterates."""
     parts = []
     for value, reading in READINGS.items():
         here = rows.assign(percent=100 * rows[value]).rename(columns={"strength": "Λ"})
@@ -146,7 +150,7 @@ def readings_table(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def readings_figure(rows: pd.DataFrame) -> Any:
-    """Draw percentages misclassified against ε, one panel per Λ and version."""
+    """Draw percentages misclassified against ε, in one panel per estimate and Λ."""
     from matplotlib.figure import Figure
 
     strengths = sorted(rows["strength"].unique())

@@ -25,7 +25,7 @@ OTHERS = (SOUND, LOOKS, LASSO)
 
 
 def _table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Tabulate ROC areas and smallest test errors, without and with recycling."""
+    """Tabulate areas under ROC curves and least test errors, without and with recycling."""
     found = []
     for panel, part in averaged(rows).groupby(PANEL, sort=False):
         groups = dict(list(part.groupby("method", sort=False)))
@@ -71,7 +71,7 @@ def _figure(rows: pd.DataFrame) -> Any:
 
 
 def _draw(upper: Any, lower: Any, here: pd.DataFrame) -> None:
-    """Draw selection above and prediction below, with recycling as dashed lines."""
+    """Draw ROC curves above and test errors below; dashed lines are with recycling."""
     upper.plot([0, 1], [0, 1], color="0.8", lw=0.8)
     lower.set_xscale("log")
     for name in (*FAMILIES, *OTHERS):

@@ -29,7 +29,7 @@ from confide.studies.napp.trial import trial
 STRENGTH = "Λ (penalty 2Λ|θ|)"
 
 
-AREA = "area under the ROC"
+AREA = "area under the ROC curve"
 FALSE = "false positives at {:.3g} L"
 
 
@@ -79,7 +79,7 @@ def _errors(rows: pd.DataFrame) -> Any:
 
 
 def _shares(rows: pd.DataFrame) -> pd.DataFrame:
-    """Tabulate the retrieved share, with Λ in multiples of L."""
+    """Tabulate the retrieved budget share, with Λ in multiples of the gradient bound L."""
     means = averaged(rows)
     wide = means.pivot_table(
         index=[*PANEL, "method"], columns="multiple", values="retrieved", sort=False
@@ -96,7 +96,7 @@ def _retrieved(rows: pd.DataFrame) -> Any:
     return panels(
         rows,
         draw,
-        "Share retrieved of the half of ε for determinants, or not needed (sound)",
+        "Retrieved share of ε/2 for determinants; for sound: the share not needed",
         (STRENGTH, "retrieved share"),
     )
 

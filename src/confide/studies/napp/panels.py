@@ -1,4 +1,4 @@
-"""Cells, tables and grids of panels shared by the NAPP studies."""
+"""Grid cells, tables and figures that the NAPP studies have in common."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -33,11 +33,11 @@ STYLES: Final[dict[str, dict[str, Any]]] = {
     "sound": {"color": "#762a83", "lw": 2.2, "label": "sound: one look"},
     "two looks": {"color": "#e08214", "lw": 1.6, "label": "sound: two looks"},
 }
-"""Order, colours and labels of the methods; private methods have thicker lines."""
+"""Order, colours and labels of the methods; our private methods have thicker lines."""
 
 
 def cells(methods: str, delta: float, quick: bool) -> list[Cell]:
-    """Return the cells for the settings of table 4; a quick run has the largest n and ε."""
+    """Return the grid cells for table 4; a quick run has only the largest n and ε."""
     regressions = ("linear",) if methods == "recycled" else tuple(SETTINGS)
     return [
         {
@@ -57,7 +57,7 @@ def cells(methods: str, delta: float, quick: bool) -> list[Cell]:
 
 
 def averaged(rows: pd.DataFrame) -> pd.DataFrame:
-    """Average over the parts of every panel, and add Λ as a multiple of L."""
+    """Average over repetitions, and add Λ as a multiple of the gradient bound L."""
     keys = [*PANEL, "method", "strength"]
     means = rows.groupby(keys, sort=False).mean(numeric_only=True).reset_index()
     unit = means["regression"].map(lambda name: SETTINGS[name].objective.lipschitz)
@@ -82,7 +82,7 @@ def area(line: pd.DataFrame) -> float:
 def by_method(
     rows: pd.DataFrame, value: Callable[[pd.DataFrame], float], *keys: str
 ) -> pd.DataFrame:
-    """Tabulate a value, with one row per panel and one column per method."""
+    """Tabulate a function of each method's results: rows are panels, columns methods."""
     lines = []
     for panel, part in averaged(rows).groupby([*PANEL, *keys], sort=False):
         groups = part.groupby("method", sort=False)
@@ -97,7 +97,7 @@ def panels(
     title: str,
     axes_names: tuple[str, str],
 ) -> Any:
-    """Draw all panels: one column per ε, one row per regression and size."""
+    """Draw all panels: one column per ε, one row per regression and number of rows."""
     from matplotlib.figure import Figure
 
     means = averaged(rows)
@@ -124,7 +124,7 @@ def panels(
 
 
 def legend(figure: Any, columns: int) -> None:
-    """Add one legend below all panels, that of the panel with the most entries."""
+    """Add one legend below all panels, taken from the panel with the most entries."""
     found = [axes.get_legend_handles_labels() for axes in figure.axes]
     handles, labels = max(found, key=lambda pair: len(pair[0]))
     figure.legend(
@@ -138,7 +138,7 @@ def legend(figure: Any, columns: int) -> None:
 
 
 def cut_off(axes: Any, rows: pd.DataFrame) -> None:
-    """Limit the axis of errors to three times the error of zero coefficients."""
+    """Limit the error axis to three times the error of all-zero coefficients."""
     if rows.empty:
         return
     top = MOST_ERROR * float(rows.sort_values("strength")["error"].iloc[-1])
@@ -147,7 +147,7 @@ def cut_off(axes: Any, rows: pd.DataFrame) -> None:
 
 
 def lines(axes: Any, rows: pd.DataFrame, value: str, names: Sequence[str]) -> None:
-    """Draw a value against Λ for every method in the results."""
+    """Draw a value against Λ, with one line for each method in the results."""
     for name in names:
         line = rows[rows["method"] == name].sort_values("strength")
         if len(line):

@@ -2,11 +2,12 @@
 
 Eight of the sixteen columns have nonzero coefficients. All methods use the same public
 bounds, so they share the bound L on the gradient of a record and the bound on its
-curvature. Slopes are derivatives of the loss with respect to the linear predictor:
+curvature. In the following list, slopes are derivatives of the loss with respect to the
+linear predictor:
 
-linear     rows of length at most 1, |y| <= 1.7, slopes clipped at 1
-Poisson    rows of length at most 1, counts above 20 recorded as 20, slopes clipped at 10
-logistic   rows of length at most 2; slopes are at most 1 without clipping
+linear     rows of norm at most 1, |y| <= 1.7, slopes clipped at 1
+Poisson    rows of norm at most 1, counts above 20 recorded as 20, slopes clipped at 10
+logistic   rows of norm at most 2; slopes are at most 1 without clipping
 
 The paper does not say how it bounds the slopes of linear and Poisson regression. Here 0.2 %
 of the linear slopes are clipped at θ = 0, and none at the true coefficients. Of the counts,
@@ -33,9 +34,9 @@ TEST_ROWS = 10_000
 class Setting:
     """One regression of the paper's table 4.
 
-    ``reach`` bounds the entries of the features, so rows have length at most 4·reach.
-    ``first`` and ``last`` are the largest and the smallest nonzero coefficient, and
-    ``sizes`` are the numbers of records.
+    ``reach`` bounds the absolute values of the 16 features, so rows have norm at most
+    4·reach. ``first`` and ``last`` are the largest and the smallest nonzero coefficient,
+    and ``sizes`` are the numbers of records.
     """
 
     loss: Loss
@@ -54,17 +55,17 @@ class Setting:
 
     @property
     def objective(self) -> Objective:
-        """The objective with its public bounds, without penalty and ridge."""
+        """The objective with its public bounds, without a penalty or ridge."""
         norm = float(np.sqrt(COLUMNS)) * self.reach
         return Objective(self.loss, COLUMNS, norm, target_bound=self.target_bound)
 
     @property
     def strengths(self) -> Array:
-        """The grid of Λ, from very small to larger than the noise, as multiples of L."""
+        """The grid of Λ, from 0.1 to 40 times the gradient bound L."""
         return self.objective.lipschitz * STRENGTHS
 
     def simulate(self, rows: int, rng: Generator) -> tuple[Array, Array]:
-        """Draw features and targets."""
+        """Simulate features and targets."""
         x = rng.uniform(-self.reach, self.reach, (rows, COLUMNS))
         margin = x @ self.truth
         match self.loss.targets:
@@ -78,7 +79,7 @@ class Setting:
                 return x, np.where(rng.random(rows) < expit(-margin), 1.0, -1.0)
 
     def errors(self, thetas: Array, x: Array, y: Array) -> Array:
-        """Return the test error of every fit: mean squared, or share misclassified."""
+        """Return the test error of each fit: mean squared error, or share misclassified."""
         margin = thetas @ x.T
         match self.loss.targets:
             case "numbers":
@@ -102,6 +103,6 @@ REPEATS = 500
 
 
 def selection_rates(thetas: Array) -> tuple[Array, Array]:
-    """Return the shares of relevant and of irrelevant columns selected, for every fit."""
+    """Return the true and the false positive rate of each fit's selection of columns."""
     chosen = thetas != 0
     return chosen[:, :MATTER].mean(axis=1), chosen[:, MATTER:].mean(axis=1)

@@ -14,4 +14,4 @@ ADULT_ITERATIONS: Final = 80
 REPEATS: Final = 500
 TEST_ROWS: Final = 10_000
 DELTAS: Final = (0.001, 0.0001)
-"""The values in table 4 and in the text."""
+"""The values of δ in table 4 and in the text."""

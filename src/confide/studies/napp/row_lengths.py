@@ -1,13 +1,13 @@
-"""A hypothesis about figure 6 of the NAPP paper: noise for shorter rows.
+"""A hypothesis about figure 6 of the NAPP paper: noise calibrated for shorter rows.
 
-The paper bounds the length of records in its Assumption 1, but does not say how the Adult
+The paper bounds the norm of records in its Assumption 1, but does not say how the Adult
 data were coded or scaled to satisfy this bound. Here numeric attributes are scaled to
 [0, 1], and every level of a category has an indicator column (or the levels are numbered,
-in one column). Without the constant 1, a row then has length up to √14. The noise is
-calibrated either for rows of length 1, although rows are longer, or for the longest
-possible row. The former has no privacy guarantee. The paper gives δ as 0.001 in table 4 and
-as 0.0001 elsewhere. Everything else is as in `figure6`, except that Λ₀ = 1/ε is too small
-for the longest row, for which the Λ₀ of the theorem is used.
+in one column). Without the constant 1, a row then has norm up to √14. The noise is
+calibrated either for rows of norm 1, although actual norms are larger, or for the largest
+possible norm. The former has no privacy guarantee. The paper gives δ as 0.001 in table 4
+and as 0.0001 elsewhere. Everything else is as in `figure6`, with one exception: for the
+largest norm, Λ₀ = 1/ε is too small, and the Λ₀ of the theorem is used.
 """
 
 from collections.abc import Iterator
@@ -41,13 +41,21 @@ from confide.studies.napp.trial import LASSO, VARIANTS, ZERO_BELOW, calibrated
 
 SHORT, LONGEST = "noise for length 1", "noise for the longest row"
 EVERY, BUT_COMMONEST, NUMBERED = "every level", "all but the commonest", "levels numbered"
+LABELS: Final = {
+    SHORT: "calibrated for rows of length 1",
+    LONGEST: "calibrated for the longest row",
+    EVERY: "an indicator for every level",
+    BUT_COMMONEST: "indicators for all levels but the commonest",
+    NUMBERED: "levels as numbers",
+}
+"""Labels in tables; the names determine the seeds of cells."""
 DELTAS: Final = (1e-6, 1e-4, 1e-3)
 PARTS, REPEATS = 5, 1
 
 
 @lru_cache(maxsize=2)
 def people(split: str, coding: str) -> tuple[Array, Array]:
-    """Return complete records in [0, 1] with a final constant, and incomes as ±1."""
+    """Return complete records scaled to [0, 1] with a column of ones, and incomes as ±1."""
     frame, known = load("adult", split).dropna(), load("adult", "train").dropna()
     schema = Schema.bundled("adult")
     parts: list[Any] = []
@@ -69,12 +77,12 @@ def people(split: str, coding: str) -> tuple[Array, Array]:
 
 
 def longest_row() -> float:
-    """Return √15, the length of a row whose 14 attributes and constant are all 1."""
+    """Return √15, the norm of a row whose 14 attributes and constant are all 1."""
     return float(np.sqrt(len(Schema.bundled("adult").columns) + 1))
 
 
 def _settings(quick: bool) -> Iterator[tuple[str, str, float, float, float]]:
-    """Yield noise, coding, δ, ε and Λ of every setting."""
+    """Yield calibration of the noise, coding, δ, ε and Λ of every setting."""
     middle, most = STRENGTHS[1], EPSILONS[-1]
     yield SHORT, BUT_COMMONEST, DELTAS[1], most, middle
     yield LONGEST, BUT_COMMONEST, DELTAS[1], most, middle
@@ -107,7 +115,7 @@ def _cells(quick: bool) -> list[Cell]:
 
 
 def trial(cell: Cell, seed: int) -> list[Row]:
-    """Measure the published variants at one ε and Λ, with new noise in every repeat."""
+    """Evaluate the published variants at one ε and Λ, with new noise in each repeat."""
     coding = str(cell["coding"])
     x, y = people("train", coding)
     epsilon = Fraction(repr(cell["epsilon"]))
@@ -131,13 +139,13 @@ def trial(cell: Cell, seed: int) -> list[Row]:
 
 
 def _table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Tabulate the results of figure 6 for every noise, coding and δ."""
+    """Tabulate the results of figure 6 for every calibration of the noise, coding and δ."""
     keys = ["noise", "coding", "delta"]
     parts = []
     for _, part in rows.groupby(keys, sort=False):
         heads = part[keys].iloc[:1].rename(columns={"delta": "δ"})
         parts.append(heads.merge(readings_table(part), how="cross"))
-    return pd.concat(parts, ignore_index=True)
+    return pd.concat(parts, ignore_index=True).replace({"noise": LABELS, "coding": LABELS})
 
 
 def _figure(rows: pd.DataFrame) -> Any:

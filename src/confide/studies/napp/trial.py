@@ -39,7 +39,7 @@ from confide.studies.napp.population import SETTINGS, TEST_ROWS, Setting, select
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A published method.
+    """A published variant of NAPP-ERM.
 
     ``moor`` tells whether it uses MOOR, ``selection`` whether its linear term is ⟨b,|θ|⟩
     rather than ⟨b,θ⟩, and ``truncated`` whether all entries of b are positive.
@@ -76,17 +76,18 @@ Measured = dict[str, list[Array]]
 
 
 def budget_of(cell: Cell) -> Pure | Approx:
-    """Return the budget of a cell."""
+    """Return the privacy budget of a grid cell; it is pure if δ is 0."""
     epsilon, delta = (Fraction(repr(cell[name])) for name in ("epsilon", "delta"))
     return Approx(epsilon, delta) if delta else Pure(epsilon)
 
 
 def trial(cell: Cell, seed: int) -> list[Row]:
-    """Measure the methods of a cell on ``repeats`` simulated tables.
+    """Evaluate the methods of a grid cell on ``repeats`` simulated tables.
 
-    ``methods`` of a cell is "all", "published" or "recycled" (only published variants with
-    MOOR, without and with one round of recycling). For the private methods ``retrieved`` is
-    the share of the budget that they never reserve.
+    The parameter ``methods`` of the cell is "all", "published" (neither the lasso nor our
+    private methods) or "recycled" (of the published variants only those with MOOR, without
+    and with one round of recycling). In the results of our private methods, ``retrieved``
+    is the share of ε/2 that they need not reserve for the log-determinant.
     """
     setting, budget = SETTINGS[str(cell["regression"])], budget_of(cell)
     rng, entropy = generator(seed), Entropy.seeded(seed)
@@ -131,7 +132,7 @@ def published(
     *,
     recycled: bool,
 ) -> dict[str, tuple[Array, Array | None]]:
-    """Return coefficients and retrieved shares over the grid of Λ, for every variant.
+    """Return coefficients and retrieved shares of ε/2 over the grid of Λ, by variant.
 
     Variants use the same noise draws if possible, so that differences are not due to noise.
     """
@@ -163,7 +164,7 @@ def published(
 
 
 def calibrated(objective: Objective, budget: Budget) -> Calibration:
-    """Return the calibration of noise and floor, common to all published variants."""
+    """Return the calibration of noise and Λ₀ that all published variants share."""
     plain = Napp(accept_unproved=True)
     return plain.calibrate(objective, budget, Neighbours.ADD_REMOVE)
 
@@ -197,7 +198,7 @@ def private(
     strengths: Array,
     seeds: tuple[int, int],
 ) -> dict[str, tuple[Array, Array | None]]:
-    """Return coefficients of the private methods, with the same noise for every Λ."""
+    """Return coefficients of our private methods, with the same noise for every Λ."""
     found: dict[str, tuple[Array, Array | None]] = {}
     for name, method in ((SOUND, sound), (LOOKS, two_looks)):
         fits = [

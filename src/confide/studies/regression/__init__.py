@@ -1,1 +1,1 @@
-"""Private linear regression on warfarin data."""
+"""Studies of the paper on private linear regression with warfarin data."""

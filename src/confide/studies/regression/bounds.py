@@ -4,10 +4,10 @@ As in the paper, ρ is the Lipschitz constant of the loss of a record, λ its st
 convexity, the risk is a mean over n records, and neighbouring tables differ in the values
 of one record.
 
-Corrections to the paper: strong convexity at both minimisers halves the bound of Theorem
-14, from 4ρ/(λn) to 2ρ/(λn). The last line of the proof of Theorem 20 has a superfluous
-factor 4 on the noise. Theorems 20 and 21 are stated up to constants; the functions here
-have the constants of their proofs.
+Corrections to the paper: using strong convexity at both minimisers halves the bound of
+Theorem 14, from 4ρ/(λn) to 2ρ/(λn). The last line of the proof of Theorem 20 multiplies the
+noise by a superfluous factor 4. Theorems 20 and 21 are stated up to constants; the
+functions here have the constants of their proofs.
 """
 
 import math
@@ -26,7 +26,7 @@ def stability(
     Parameters
     ----------
     lipschitz : float
-        ρ, without regularisers that do not depend on the data.
+        ρ of the loss alone, without regularisers that do not depend on the data.
     convexity : float
         λ, the strong convexity of the regularised mean loss.
     rows : int
@@ -40,9 +40,10 @@ def stability(
 
 
 def noise_tail(dimension: int, sensitivity: float, epsilon: float, failure: float) -> float:
-    """Return a bound on the norm of noise that fails with probability ``failure``.
+    """Return a bound on the norm of the noise, exceeded with probability ``failure``.
 
-    It is d·ln(d/γ)·Δ/ε for spherical Laplace noise of rate ε/Δ (Theorem 9).
+    The bound is d·ln(d/γ)·Δ/ε for spherical Laplace noise of rate ε/Δ in d dimensions,
+    where Δ is the sensitivity and γ the probability (Theorem 9).
     """
     _check(dimension=dimension, sensitivity=sensitivity, epsilon=epsilon)
     _check_chance(failure)
@@ -61,9 +62,10 @@ def strongly_convex_excess(
 ) -> float:
     """Bound the excess risk of output perturbation under strong convexity (Theorem 20).
 
-    The bound holds with probability 1 − ``failure`` over sample and noise. Half of
-    ``failure`` is for the excess risk of the minimiser, 4ρ²/(δλn), and half for ρ times
-    the norm of the noise.
+    The bound holds with probability 1 − ``failure`` over the sample and the noise. It is
+    the sum of 4ρ²/(δλn), a bound on the excess risk of the minimiser, and ρ times a bound
+    on the norm of the noise. Each of the two bounds fails with probability at most δ,
+    which is half of ``failure``.
     """
     half = failure / 2
     _check_chance(half)
@@ -81,7 +83,7 @@ def best_penalty(
     *,
     failure: float = 0.05,
 ) -> float:
-    """Return the λ of Theorem 21: (ρ/R)·√(d·ln(d/δ)/(nδε))."""
+    """Return the λ of Theorem 21, (ρ/R)·√(d·ln(d/δ)/(nδε)), with δ = ``failure``."""
     _check(lipschitz=lipschitz, radius=radius, rows=rows, epsilon=epsilon)
     _check_chance(failure)
     room = dimension * math.log(dimension / failure) / (rows * failure * epsilon)
@@ -102,7 +104,8 @@ def convex_excess(
     """Bound the excess risk of output perturbation in a ball for convex losses (Thm. 21).
 
     The regularised loss is (ρ + λR)-Lipschitz in the ball of radius R and λ-strongly
-    convex. The result is its bound by Theorem 20, plus ½λR² for the regularisation.
+    convex. The result is the bound of Theorem 20 on its excess risk, plus ½λR² for the
+    regularisation.
     ``penalty`` is λ; None for the λ of Theorem 21.
     """
     _check(lipschitz=lipschitz, radius=radius)

@@ -1,7 +1,8 @@
 """Figures 1 to 7 of the paper on private regression: doses of warfarin.
 
-Figure 3 has dose bands in place of risks, because the paper does not print the parameters
-of its clinical simulation. Figures have one panel per measure and one colour per method.
+Figure 3 shows the shares of right, too low and too high doses instead of clinical risks,
+because the paper does not print the parameters of its clinical simulation. Figures have one
+panel per measure and one colour per method.
 """
 
 import warnings
@@ -29,7 +30,7 @@ NAMES: Final = {
 }
 LABELS: Final = {"epsilon": "ε", "share": "share of the training patients"}
 MOST_ERROR: Final = 40.0
-"""Upper limit of error axes; a dose of 0 for everybody has an error of about 12."""
+"""Upper limit of error axes; predicting 0 for everybody gives an error of about 12."""
 GUESSES: Final = {
     "commonest": {"color": "0.6", "ls": ":", "lw": 1.0, "label": "commonest genotype"},
     "dose alone": {"color": "0.6", "ls": "-.", "lw": 1.0, "label": "dose, no model"},
@@ -37,7 +38,10 @@ GUESSES: Final = {
 
 
 def draw(rows: pd.DataFrame, values: Sequence[str], against: str, title: str) -> Any:
-    """Draw measures against ε or a share; "utility" is drawn as attack against error."""
+    """Draw measures against ε or the share of training patients.
+
+    The measure "utility" is drawn as success of the model inversion attack against error.
+    """
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
@@ -86,7 +90,7 @@ def _panel(axes: Any, means: pd.DataFrame, x: str, y: str) -> None:
 
 
 def _errors(axes: Any, axis: Any, least: float, largest: float) -> None:
-    """Make an axis of errors logarithmic, and limit it to informative errors."""
+    """Make an error axis logarithmic, and limit it to errors up to `MOST_ERROR`."""
     from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
 
     across = axis is axes.xaxis
@@ -152,7 +156,7 @@ PLANS: Final = {
 
 
 def trial(cell: Cell, seed: int) -> list[Row]:
-    """Fit one method to several training sets and measure it on the test sets."""
+    """Fit one method to several training sets, and evaluate it on the test sets."""
     name, epsilon = str(cell["method"]), Fraction(repr(cell["epsilon"]))
     first = int(cell["first"])
     rows: list[Row] = []
@@ -199,7 +203,7 @@ def _cells(number: int, quick: bool) -> list[Cell]:
 
 
 def _table(plan: FigureSpec, rows: pd.DataFrame) -> pd.DataFrame:
-    """Tabulate measures by ε or share of patients, with methods as columns."""
+    """Tabulate measures by ε or share of patients, with one column per method."""
     values = list(dict.fromkeys("error" if v == "utility" else v for v in plan.shown))
     key = plan.against
     groups = rows.groupby([key, "method"], sort=False)

@@ -1,8 +1,9 @@
 """The methods of the regression studies: those of the paper, and ours.
 
-The paper's methods have its 14 columns in the unit ball, no intercept, doses divided by
-100 mg and the printed noise. Objective perturbation and tuning are corrected, because they
-would not be private otherwise. Our methods are drawn with dashed lines.
+The paper's methods use its 14 columns, scaled into the unit ball, no intercept, doses
+divided by 100 mg, and noise of the printed scale. The paper's objective perturbation and
+tuning are corrected, because they would not be private otherwise. Our methods are drawn
+with dashed lines.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,7 +34,9 @@ from confide.tuning import PrivateSearch
 
 HINDSIGHT_RADII: Final = (0.25, 0.5, 1.0, 2.0)
 HINDSIGHT_PENALTIES: Final = tuple(float(one) for one in np.linspace(0.001, 0.5, 51))
-"""From 0.001 to 0.5 as in the paper, which does not print the number of steps."""
+"""Penalties λ that the oracle tries, from 0.001 to 0.5 as in the paper.
+
+The paper does not print their number."""
 
 
 def expected_error(
@@ -48,7 +51,7 @@ def expected_error(
 
 
 def noise_scale(count: int, radius: float, penalty: float, epsilon: float) -> float:
-    """Return the published scale of the noise."""
+    """Return the published scale of the noise, (12R + 8)/(λnε)."""
     return (12 * radius + 8) / (penalty * count * epsilon)
 
 
@@ -80,7 +83,7 @@ def best_pair(features: Array, target: Array, epsilon: float) -> tuple[float, fl
 
 
 def best_draw(features: Array, target: Array, epsilon: float, entropy: Entropy) -> Array:
-    """Return the noisy coefficients with the smallest error, from one draw per pair."""
+    """Draw noisy coefficients for each radius and penalty; return those of least error."""
     count, width = features.shape
     drawn = np.array(
         [
@@ -98,7 +101,7 @@ def best_draw(features: Array, target: Array, epsilon: float, entropy: Entropy) 
 PENALTIES: Final = tuple(0.002 * 2**k for k in range(8))
 RADII: Final = {"R₁": (0.25, 0.5, 1.0), "R₂": (0.5, 1.0, 2.0)}
 CHUNKS: Final = len(PENALTIES) * 3 + 1
-"""One chunk for each of 24 candidates, and one to compare them on."""
+"""Number of chunks: one for each of 24 candidates, and one on which to compare them."""
 Fit = Callable[[Patients, Fraction, Entropy], Any]
 Searched = Literal["chunks", "random-stopping"]
 
@@ -112,7 +115,7 @@ class RegressionMethod:
 
 
 def on_paper_columns(mechanism: Any, budget: Pure | None, entropy: Entropy | None) -> Any:
-    """Return an unfitted estimator for the 14 columns."""
+    """Return an unfitted estimator for the paper's 14 columns."""
     return LinearRegression(
         budget,
         mechanism=mechanism,
@@ -155,7 +158,7 @@ def _best_draw(people: Patients, epsilon: Fraction, entropy: Entropy) -> PaperMo
 class Tuned:
     """A private search over 24 pairs of radius and penalty.
 
-    Each candidate is fitted to its own chunk, or to all rows with random stopping.
+    Each candidate is fitted to its own chunk of rows or, with random stopping, to all rows.
     """
 
     candidate: Callable[[int, float, float], Mechanism]
@@ -255,4 +258,4 @@ METHODS: Final[dict[str, RegressionMethod]] = {
     ),
     PLAIN: RegressionMethod(_not_private, {"color": "black", "ls": ":"}),
 }
-"""All methods in the order of legends; the last five are not from the paper."""
+"""All methods in the order of the legends; the last five are not from the paper."""

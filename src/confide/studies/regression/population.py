@@ -1,8 +1,9 @@
 """Patients of the warfarin data: random training and test sets, and measures of a model.
 
-The paper uses the division of an earlier work and does not print it. Here every repeat has
-its own random division into four fifths for training and one fifth for testing. A repeat
-has the same division for every method, ε and figure, so that differences are paired.
+The paper divides the patients as an earlier work does, but does not print the division.
+Here, every repeat divides them at random into four fifths for training and one fifth for
+testing. The division of a repeat is the same for every method, ε and figure, so comparisons
+are paired.
 """
 
 from dataclasses import dataclass
@@ -38,14 +39,18 @@ class DoseBands:
 
 
 def dose_bands(predicted: Array, right: Array, band: float = BAND) -> DoseBands:
-    """Return the shares of predicted doses within, below and above the relative band."""
+    """Return the shares of predicted doses within, below and above a band.
+
+    The band around the right dose is relative: 0.2 means plus or minus 20 %.
+    """
     said, true = np.asarray(predicted, np.float64), np.asarray(right, np.float64)
     if said.shape != true.shape or said.ndim != 1 or not said.size:
         raise InvalidParameter(
             "doses", "two columns of equal length", (said.shape, true.shape)
         )
     if not (true > 0).all() or not np.isfinite(said).all():
-        raise InvalidParameter("doses", "finite, and the right ones positive", "others")
+        must = "finite, with positive right doses"
+        raise InvalidParameter("doses", must, "other values")
     if not 0 < band < 1:
         raise InvalidParameter("band", "between 0 and 1", band)
     ratio = said / true
@@ -57,9 +62,9 @@ def dose_bands(predicted: Array, right: Array, band: float = BAND) -> DoseBands:
 
 HIDDEN: Final = "vkorc1"
 UNIT: Final = 10.0
-"""Errors are squared errors of the weekly dose in units of 10 mg."""
+"""Unit of weekly doses in mg; squared errors are reported in (10 mg/week)²."""
 MOST: Final = 100.0
-"""Public bound: larger weekly doses in mg are set to it, which gives |y| <= 1."""
+"""Public bound on the weekly dose in mg; larger doses are clipped to it."""
 _DIVISIONS: Final = 1000
 
 
@@ -80,7 +85,7 @@ class Patients:
 
 
 class PaperModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """Linear model on the 14 columns, which predicts doses for tables of patients."""
+    """Linear model on the paper's 14 columns, which predicts doses from raw records."""
 
     def __init__(self, schema: Schema, coefficients: Array, intercept: float = 0.0) -> None:
         self.schema = schema
@@ -88,7 +93,7 @@ class PaperModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.intercept = intercept
 
     def predict(self, frame: pd.DataFrame) -> Array:
-        """Return predicted weekly doses in mg, without bounds."""
+        """Return predicted weekly doses in mg, not clipped."""
         columns = paper_features(frame, self.schema)
         return np.asarray(columns @ self.coefficients + self.intercept)
 
@@ -101,14 +106,14 @@ def warfarin_schema() -> Schema:
 
 @cache
 def all_patients() -> Patients:
-    """Return all 4,017 patients."""
+    """Return all 4,017 patients of the warfarin data."""
     frame = load_warfarin()
     features = paper_features(frame, warfarin_schema())
     return Patients(frame, features, frame[DOSE].to_numpy(np.float64))
 
 
 def division_places(repeat: int) -> tuple[AnyArray, AnyArray]:
-    """Return the positions of training patients and of test patients."""
+    """Return the row positions of training patients and of test patients in a repeat."""
     count = len(all_patients())
     order = generator(_DIVISIONS + repeat).permutation(count)
     return order[: 4 * count // 5], order[4 * count // 5 :]
@@ -122,7 +127,12 @@ def division(repeat: int, share: float = 1.0) -> tuple[Patients, Patients]:
 
 
 def measures(model: Any, held_out: Patients) -> dict[str, float]:
-    """Return error, dose bands, and the accuracy of model inversion and two guesses."""
+    """Evaluate a model on the test patients.
+
+    Return the mean squared error, the dose bands, and the success rates of model inversion
+    and of two ways to guess the genotype without a model: the commonest one, and a guess
+    from the dose alone.
+    """
     said = model.predict(held_out.frame)
     bands = dose_bands(said, held_out.dose)
     found = evaluate_inversion(model, held_out.frame, HIDDEN)

@@ -11,10 +11,10 @@ FUNCTIONAL_ERROR: Final = 22.57
 ORACLE_ATTACK: Final = 0.45
 """Section 5.3, figure 5: share of genotypes guessed from the oracle's model."""
 FUNCTIONAL_ATTACK: Final = 0.35
-"""Section 5.3, figure 5: share guessed from the functional mechanism's model."""
+"""Section 5.3, figure 5: share of genotypes guessed with the functional mechanism."""
 LARGEST_GAP: Final = 0.1
-"""Figures 2 and 4: largest difference over all ε between data-independent choice, oracle
-and objective perturbation."""
+"""Figures 2 and 4: largest difference in error, over all ε, between the data-independent
+choice, the oracle and objective perturbation."""
 ACCURATE_EPSILON: Final = 0.1
 """Abstract: the smallest ε at which the data-independent choice is accurate."""
 TUNED_EPSILON: Final = 0.3

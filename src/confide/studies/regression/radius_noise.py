@@ -39,14 +39,15 @@ def excess_loss(epsilon: float, scale: float, dimension: int, shape: int) -> flo
     scale : float
         s divided by the distance of the centres; 1/ε₀ for noise meant to be ε₀-private.
     dimension, shape : int
-        d and k. The right radius has k = d, an Exponential radius k = 1.
+        d and k. The right radius has k = d, and an Exponential radius has k = 1.
     """
     if not epsilon >= 0 or not 0 < scale < math.inf:
-        raise InvalidParameter("epsilon, scale", "at least 0, positive", (epsilon, scale))
+        must = "numbers with epsilon >= 0 and scale > 0"
+        raise InvalidParameter("epsilon and scale", must, (epsilon, scale))
     if not dimension >= 2 or not 1 <= shape <= dimension:
         raise InvalidParameter(
-            "dimension, shape",
-            "2 <= dimension, 1 <= shape <= dimension",
+            "dimension and shape",
+            "numbers with dimension >= 2 and 1 <= shape <= dimension",
             (dimension, shape),
         )
     ends = [0.0, *_turns(epsilon, scale, dimension - shape), scale * (shape + TAIL)]
@@ -83,7 +84,11 @@ def promised(delta: float, scale: float, dimension: int, shape: int) -> float:
 
 
 def _turns(epsilon: float, scale: float, lack: int) -> list[float]:
-    """Return radii at which the set of angles with a loss above ε shrinks or vanishes."""
+    """Return the radii at which the integral is split.
+
+    At these radii, the set of angles with a privacy loss above ε starts to shrink or
+    vanishes. The radius 1 is always included.
+    """
 
     def nearest(radius: float) -> float:
         gap = abs(1 - radius) - radius
@@ -106,7 +111,7 @@ def _rule() -> tuple[Array, Array]:
 def _at_radius(
     radius: float, epsilon: float, scale: float, dimension: int, shape: int
 ) -> float:
-    """Return the mean of (1 − e^(ε − loss))₊ over directions, times the density of r."""
+    """Return the mean of (1 − e^(ε − loss))₊ over directions times the radius density."""
     lack = dimension - shape
     if radius <= 0:
         radius = 1e-300
@@ -128,7 +133,7 @@ def _at_radius(
 
 
 def _distance(radius: float, epsilon: float, scale: float, lack: int) -> float:
-    """Return the distance from the other centre at which the loss is ε."""
+    """Return the distance t from the other centre at which the privacy loss is ε."""
     if lack == 0:
         return radius + epsilon * scale
     unit = lack * scale
@@ -137,7 +142,7 @@ def _distance(radius: float, epsilon: float, scale: float, lack: int) -> float:
 
 
 def _log_sphere(dimension: int) -> float:
-    """Return ln ∫ sin^(d−2), from 0 to π."""
+    """Return the logarithm of the integral of sin^(d−2) from 0 to π."""
     return float(
         0.5 * math.log(math.pi) + gammaln((dimension - 1) / 2) - gammaln(dimension / 2)
     )

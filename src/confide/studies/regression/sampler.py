@@ -1,10 +1,10 @@
-"""A hypothesis about the paper on private regression: that its noise was too short.
+"""A hypothesis about the paper on private regression: the norm of its noise was too small.
 
 With the printed noise, no scaling of rows and doses reproduces the printed errors. Noise in
 a random direction with an Exponential radius nearly does, but is not private in more than
 one dimension. `reg-scalings` compares all scalings at one ε, `reg-sampler` repeats figures
-1, 2, 5 and 7 with this noise, and `reg-promise` computes its privacy. None of this is
-evidence of what the authors did, which the text does not say.
+1, 2, 5 and 7 with this noise, and `reg-promise` computes its privacy. None of this proves
+what the authors did; their text leaves it open.
 """
 
 from functools import cache, partial
@@ -35,6 +35,7 @@ from confide.studies.regression.population import (
 from confide.studies.regression.radius_noise import excess_loss, promised
 from confide.studies.regression.scalings import (
     DOSES,
+    LABELS,
     PRINTED_SAMPLER,
     ROWS,
     SAMPLERS,
@@ -58,7 +59,7 @@ SCALING_REPEATS: Final = 4
 
 @cache
 def row_scaler(name: str) -> Scaler:
-    """Return a scaling of rows by name, computed from all patients."""
+    """Return the scaling of rows with this name, computed from all patients."""
     return ROWS[name](all_patients().features)
 
 
@@ -79,7 +80,7 @@ def _scaling_cells(quick: bool) -> list[Cell]:
 
 
 def scaling_trial(cell: Cell, seed: int) -> list[Row]:
-    """Return the expected errors of the oracle and of the data-independent choice."""
+    """Return the expected errors of oracle and data-independent choice, by sampler."""
     del seed
     people = all_patients()
     features = row_scaler(str(cell["rows"]))(people.features)
@@ -125,7 +126,7 @@ def _scaling_table(rows: pd.DataFrame) -> pd.DataFrame:
     heads = [f"{who}, {name}" for who, name in order]
     floors = rows.groupby(keys[:2], sort=False)["not private"].mean()
     shown = wide[order].set_axis(heads, axis="columns").join(floors)
-    return shown.reset_index().round(3)
+    return shown.reset_index().replace({"rows": LABELS, "doses": LABELS}).round(3)
 
 
 register(
@@ -150,7 +151,7 @@ SHOWN: Final = (
     ("public ranges", "0 to 100 mg onto [−1, 1]"),
     ("standardised, each row", "centred, cut at two deviations"),
 )
-"""Scalings of rows and doses: that of the figures, and two closer to the paper."""
+"""Pairs of scalings of rows and doses: that of our figures, and two alternatives."""
 
 
 def _sampler_cells(quick: bool) -> list[Cell]:
@@ -176,7 +177,7 @@ def _sampler_cells(quick: bool) -> list[Cell]:
 
 
 def sampler_trial(cell: Cell, seed: int) -> list[Row]:
-    """Fit, draw noise, and measure error and model inversion on the test patients."""
+    """Fit, add noise, and evaluate error and model inversion on the test patients."""
     scale = dose_scale(str(cell["doses"]), all_patients().dose)
     rows = str(cell["rows"])
     sampler, epsilon = SAMPLERS[str(cell["sampler"])], float(cell["epsilon"])
@@ -201,7 +202,7 @@ def sampler_trial(cell: Cell, seed: int) -> list[Row]:
 
 
 class ScaledModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """Linear model on scaled rows and doses, which predicts for tables of patients."""
+    """Linear model on scaled rows and doses, which predicts doses from raw records."""
 
     def __init__(self, schema: Schema, theta: Array, rows: str, scale: DoseScale) -> None:
         self.schema = schema
@@ -210,7 +211,7 @@ class ScaledModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.scale = scale
 
     def predict(self, frame: pd.DataFrame) -> Array:
-        """Return predicted weekly doses in mg, without bounds."""
+        """Return predicted weekly doses in mg, not clipped."""
         features = row_scaler(self.rows)(paper_features(frame, self.schema))
         return np.asarray(self.scale.origin + self.scale.unit * (features @ self.theta))
 
@@ -243,7 +244,11 @@ def _tuned(
     sampler: Sampler,
     rng: Generator,
 ) -> Array:
-    """Return the choice of Algorithm 5, with the printed odds and one chunk per pair."""
+    """Return the coefficients that Algorithm 5 selects.
+
+    There is one chunk of rows for each pair of radius and penalty, and one on which the
+    pairs are compared. The selection probabilities are those printed in the paper.
+    """
     features, target = table
     pairs = list(product(radii, PENALTIES))
     size = len(target) // (len(pairs) + 1)
@@ -273,6 +278,7 @@ def _sampler_table(rows: pd.DataFrame) -> pd.DataFrame:
         wide.insert(0, "measure", name)
         parts.append(wide)
     table = pd.concat(parts, ignore_index=True).rename_axis(columns=None)
+    table = table.replace({"rows": LABELS, "doses": LABELS})
     return table.rename(columns={"epsilon": "ε"}).round(4)
 
 
@@ -306,7 +312,8 @@ def _sampler_figure(rows: pd.DataFrame) -> Any:
                 axes.set_ylim(1.5, 40)
             if against == "epsilon":
                 axes.set_xscale("log")
-            axes.set_title(f"{scaled_rows}; {doses}", fontsize=9)
+            labels = (LABELS.get(one, one) for one in (scaled_rows, doses))
+            axes.set_title("; ".join(labels), fontsize=9)
             axes.set_xlabel({"epsilon": "ε", "share": "share of the patients"}[against])
             axes.set_ylabel(label, fontsize=9)
             axes.grid(visible=True, alpha=0.3)
@@ -332,7 +339,13 @@ register(
 COLUMNS: Final = 14
 DELTAS: Final = (0.1, 0.01, 1e-3, 1e-6)
 SHIFTS: Final = {"the move that the noise is for": 1.0, "the largest move there is": 0.4}
-"""(12R + 8)/(λn), and (4R + 4)/(λn) relative to it, at R = 1."""
+"""Distances between minimisers, in units of (12R + 8)/(λn).
+
+The second is (4R + 4)/(λn) at R = 1."""
+SHIFT_LABELS: Final = {
+    "the move that the noise is for": "sensitivity for which the noise is calibrated",
+    "the largest move there is": "largest actual sensitivity",
+}
 
 
 def _promise_cells(quick: bool) -> list[Cell]:
@@ -341,7 +354,7 @@ def _promise_cells(quick: bool) -> list[Cell]:
 
 
 def promise_trial(cell: Cell, seed: int) -> list[Row]:
-    """Return δ at the stated ε, and ε at several δ, by integration."""
+    """Return the true δ at the stated ε, and the true ε at several δ, by integration."""
     del seed
     stated = float(cell["stated"])
     scale = 1 / (stated * SHIFTS[str(cell["shift"])])
@@ -355,6 +368,11 @@ def promise_trial(cell: Cell, seed: int) -> list[Row]:
     return [row]
 
 
+def _promise_table(rows: pd.DataFrame) -> pd.DataFrame:
+    table = rows.replace({"shift": SHIFT_LABELS})
+    return table.rename(columns={"stated": "stated ε", "shift": "sensitivity"}).round(6)
+
+
 register(
     Study(
         name="reg-promise",
@@ -362,6 +380,6 @@ register(
         source=f"{SOURCE}, Algorithm 4; exact integrals, nothing is sampled",
         cells=_promise_cells,
         run=promise_trial,
-        table=lambda rows: rows.rename(columns={"stated": "stated ε"}).round(6),
+        table=_promise_table,
     )
 )

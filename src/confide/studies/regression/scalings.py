@@ -2,8 +2,8 @@
 
 The text says that data are scaled into the unit ball, but not how, and gives the density of
 the noise, but not how it was drawn. This module has eight scalings of rows and eight of
-doses, some of which use private data, and three samplers, two of which have too short a
-radius (`radius_noise`). Errors are averaged over the noise by a formula.
+doses, some of which use private data, and three samplers, two of which draw noise of too
+small a norm (`radius_noise`). Errors are averaged over the noise by a formula.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ Scaler = Callable[[Array], Array]
 
 @dataclass(frozen=True, slots=True)
 class Sampler:
-    """Noise of scale 1: a draw, and the mean squared length in d dimensions."""
+    """Noise of scale 1: a function to draw it, and its mean squared norm by dimension."""
 
     draw: Callable[[int, Generator], Array]
     square: Callable[[int], float]
@@ -50,7 +50,8 @@ SAMPLERS: Final = {
     ),
     "Exponential radius": _spherical(lambda _: 1),
 }
-"""The printed density, independent coordinates, and the radius for d = 1."""
+"""Noise with the printed density, with independent coordinates, and with the radius that
+would be right for d = 1."""
 PRINTED_SAMPLER, SHORT_SAMPLER = "Gamma radius", "Exponential radius"
 
 
@@ -60,7 +61,7 @@ def _by_longest(features: Array) -> Scaler:
 
 
 def _to_length(rows: Array, least: float = 0.0) -> Array:
-    """Scale every row to length 1; with ``least`` = 1, only rows longer than 1."""
+    """Scale every row to norm 1; with ``least`` = 1, only rows whose norm exceeds 1."""
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.asarray(rows / np.maximum(lengths, max(least, 1e-12)))
 
@@ -87,7 +88,7 @@ def _standard_cut(features: Array) -> Scaler:
 
 
 def _with_constant(features: Array) -> Scaler:
-    """Append the mean length of rows as a constant, and divide by the longest row."""
+    """Append a constant, the mean norm of rows, and divide by the largest norm."""
     height = float(np.linalg.norm(features, axis=1).mean())
 
     def wider(rows: Array) -> Array:
@@ -114,7 +115,7 @@ ROWS: Final[dict[str, Callable[[Array], Scaler]]] = {
     "entries in [0, 1], noise for 1": _not_shortened,
 }
 """Scalings of rows that are already scaled by public ranges and divided by √8. Most of them
-use the data of all patients. The last one does not keep ‖x‖ ≤ 1."""
+use the data of all patients. Rows scaled by the last one may have ‖x‖ > 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,17 +147,28 @@ def _dose_scales(dose: Array) -> dict[str, DoseScale]:
 
 
 DOSES: Final = tuple(_dose_scales(np.array([1.0, 2.0])))
-"""Names of the scalings of doses; the last one does not keep |y| ≤ 1."""
+"""Names of the scalings of doses; doses scaled by the last one may have |y| > 1."""
+LABELS: Final = {
+    "standardised, cut": "standardised, clipped",
+    "entries in [0, 1], noise for 1": "entries in [0, 1], noise calibrated for ‖x‖ ≤ 1",
+    "0 to 100 mg onto [−1, 1]": "0 to 100 mg mapped onto [−1, 1]",
+    "range onto [0, 1]": "range mapped onto [0, 1]",
+    "range onto [−1, 1]": "range mapped onto [−1, 1]",
+    "centred, cut at two deviations": "centred, clipped at two standard deviations",
+    "centred, cut at one deviation": "centred, clipped at one standard deviation",
+    "per 10 mg, noise for 1": "per 10 mg, noise calibrated for |y| ≤ 1",
+}
+"""Labels of scalings in tables and figures; the names determine the seeds of cells."""
 
 
 def dose_scale(name: str, dose: Array) -> DoseScale:
-    """Return a scaling of doses by name; some are computed from ``dose``."""
+    """Return the scaling of doses with this name; some are computed from ``dose``."""
     return _dose_scales(dose)[name]
 
 
 @dataclass(frozen=True, slots=True)
 class TableSums:
-    """Sums of a table, from which the error of any coefficients can be computed."""
+    """Sums over the rows of a table that determine the error of any coefficients."""
 
     count: int
     gram: Array
@@ -165,7 +177,7 @@ class TableSums:
 
     @classmethod
     def of(cls, features: Array, target: Array) -> Self:
-        """Compute the sums of a table."""
+        """Compute the sums over the rows of a table."""
         moment = np.asarray(features.T @ target)
         return cls(len(target), features.T @ features, moment, float(target @ target))
 
@@ -175,14 +187,14 @@ class TableSums:
         return float(total) / self.count
 
     def spread(self, sampler: Sampler) -> float:
-        """Return the mean squared error that noise of scale 1 adds."""
+        """Return the increase of the mean squared error by noise of scale 1."""
         width = len(self.moment)
         return sampler.square(width) / width * float(np.trace(self.gram)) / self.count
 
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """Coefficients before noise, and the scale of their noise."""
+    """Coefficients before noise is added, and the scale of the noise."""
 
     theta: Array
     scale: float
@@ -195,7 +207,7 @@ class Fitted:
 def fitted(
     features: Array, target: Array, radius: float, penalty: float, epsilon: float
 ) -> Fitted:
-    """Return the coefficients of rls-out before noise, and the scale of its noise."""
+    """Fit rls-out, the paper's output perturbation, without drawing its noise."""
     return Fitted(
         minimiser(features, target, radius, penalty),
         noise_scale(len(target), radius, penalty, epsilon),
@@ -203,7 +215,7 @@ def fitted(
 
 
 def data_independent(features: Array, target: Array, epsilon: float) -> Fitted:
-    """Return the fit for R = 1 and λ = √(d/(nε))."""
+    """Return the fit with the data-independent choice R = 1 and λ = √(d/(nε))."""
     count, width = features.shape
     return fitted(features, target, 1.0, float(np.sqrt(width / (count * epsilon))), epsilon)
 

@@ -1,4 +1,4 @@
-"""Columns: how a value becomes bounded numbers, using public declarations only."""
+"""Declared columns, which convert values to bounded numbers using public facts only."""
 
 from confide.data.schema.columns.column import (
     COLUMNS,

@@ -1,9 +1,9 @@
-"""The column protocol, the registry of column kinds, and their two encodings.
+"""The protocol for declared columns, the registry of their kinds, and two base classes.
 
-A design matrix holds numbers and indicators. A column is therefore either a `RangeColumn`,
-one number scaled from a declared range, or a `LevelColumn`, one indicator per level. Each
-kind of column derives from one of these classes and defines its declaration and how its
-values are read. The encoding determines everything else.
+A design matrix consists of scaled numbers and indicators. A declared column is therefore
+either a `RangeColumn`, which becomes one number scaled from a declared range, or a
+`LevelColumn`, which becomes one indicator per level. Each kind of column derives from one
+of these classes, and defines only the fields of its declaration and how values are read.
 """
 
 import math
@@ -22,9 +22,9 @@ from confide.data.schema.range_grid import RangeGrid
 from confide.errors import InvalidData, InvalidParameter
 
 COLUMNS: Registry[type[Any]] = Registry("kind of a column")
-"""Column classes by the name of their kind in schema files."""
+"""Column classes, by the ``kind`` that schema files give, such as "number"."""
 TYPICAL_SHARE = 0.8
-"""Proportion of values inside a typical range; half of the rest lies on each side."""
+"""Assumed proportion of values in a typical range; half of the rest is on each side."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,14 +37,14 @@ class Faults:
 
     @classmethod
     def of_numbers(cls, numbers: AnyArray, ends: tuple[float, float]) -> "Faults":
-        """Compare numbers with their range; NaN stands for an unreadable value."""
+        """Compare numbers with their range; NaN means an unreadable value."""
         lower, upper = ends
         none = np.zeros(len(numbers), dtype=bool)
         return cls(np.isnan(numbers), (numbers < lower) | (numbers > upper), none)
 
     @classmethod
     def of_levels(cls, values: Any, levels: tuple[Any, ...], what: str) -> "Faults":
-        """Compare values with levels; all are undeclared if the types do not match."""
+        """Compare values with declared levels; none matches if the types differ."""
         none = np.zeros(len(values), dtype=bool)
         try:
             return cls(none, none, level_codes(values, levels, what) < 0)
@@ -53,7 +53,7 @@ class Faults:
 
 
 class Part(Protocol):
-    """A declared part of a table: a column or the target."""
+    """Protocol for a declared column of a table, which may be the target."""
 
     kind: ClassVar[str]
 
@@ -64,7 +64,7 @@ class Part(Protocol):
 
     @property
     def missing(self) -> str:
-        """Rule for missing values; "refuse" rejects the table."""
+        """Rule for missing values, such as "midpoint"; "refuse" rejects the table."""
         ...
 
     @property
@@ -74,20 +74,20 @@ class Part(Protocol):
 
     @property
     def dtype(self) -> type[float] | type[str]:
-        """Type for reading text files: float for numbers, str for text parsed later."""
+        """Type in which text files are read: float, or str for text to be parsed later."""
         ...
 
     def faults(self, values: Any) -> Faults:
-        """Return which non-missing values violate the declaration, without raising."""
+        """Return masks of the non-missing values that violate the declaration."""
         ...
 
 
 class Column(Part, Protocol):
-    """A declared column: a frozen dataclass with the fields of its schema file section.
+    """Protocol for a declared column, with the fields of its section in a schema file.
 
     ``coded`` is True for columns encoded as indicators, and False for columns encoded as
-    one number. ``hint`` describes the kind in schema templates, and ``examples`` holds
-    example values of the required fields.
+    one number. ``hint`` describes the kind of column in schema templates, and ``examples``
+    contains example values of the required fields.
 
     Examples
     --------
@@ -111,7 +111,7 @@ class Column(Part, Protocol):
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The smallest and the largest number; the ends of a range become −1 and 1."""
+        """The lower and the upper end of the range, which are encoded as −1 and 1."""
         ...
 
     @property
@@ -121,34 +121,34 @@ class Column(Part, Protocol):
 
     @property
     def per(self) -> str:
-        """Description of the unit of the coefficients."""
+        """Description of the unit of the coefficients, such as "year"."""
         ...
 
     @property
     def grid(self) -> RangeGrid | None:
-        """The grid for estimating the range privately; None if it cannot be estimated."""
+        """Histogram grid for a private estimate of the range; None if none is possible."""
         ...
 
     def read(self, values: Any) -> AnyArray:
-        """Return one number per value: the index of its level, or the number itself."""
+        """Return one number per value: the index of its level, or the unscaled number."""
         ...
 
     def units(self) -> tuple[Array, float]:
-        """Return one factor per feature and the origin, to convert to original units."""
+        """Return factors and the origin, with feature = factor · (value − origin)."""
         ...
 
     def lines(self) -> Lines:
-        """Return the summary lines of the column."""
+        """Return the lines of the coefficient table for this column."""
         ...
 
     @property
     def baseline(self) -> Array:
-        """Weights of the levels in the baseline for comparisons; empty for a range."""
+        """Weights of levels in the average used as their baseline; empty for a range."""
         ...
 
     @property
     def against(self) -> str:
-        """Description of the baseline of levels; empty for a range."""
+        """Description of the baseline with which levels are compared; empty for a range."""
         ...
 
     @property
@@ -170,7 +170,7 @@ class Column(Part, Protocol):
         ...
 
     def centres(self, height: float, parts: int) -> Array:
-        """Return one row of features per level, or per part of a range of ±``height``."""
+        """Return one row of scaled features per level, or per part of the range."""
         ...
 
 
@@ -218,7 +218,7 @@ class RangeColumn:
 
     @property
     def features(self: Column) -> tuple[str, ...]:
-        """The name of the column."""
+        """The name of the only feature, which is that of the column."""
         return (self.name,)
 
     @property
@@ -227,7 +227,7 @@ class RangeColumn:
         return "1"
 
     def faults(self: Column, values: Any) -> Faults:
-        """Return which non-missing values are unreadable or lie beyond the ends."""
+        """Return masks of the non-missing values that are unreadable or out of range."""
         return Faults.of_numbers(read_each(self.read, values), self.ends)
 
     @property
@@ -240,11 +240,11 @@ class RangeColumn:
         return numbers
 
     def shown(self, number: float) -> str:
-        """Return a number returned by ``read`` as text in the units of the table."""
+        """Format a number returned by ``read`` as text, in the units of the table."""
         return f"{number:.6g}"
 
     def units(self: Column) -> tuple[Array, float]:
-        """Return the factor 2/width, and the middle of the range as the origin."""
+        """Return 2/width as the factor, and the middle of the range as the origin."""
         lower, upper = self.ends
         return np.array([2 / (upper - lower)]), lower / 2 + upper / 2
 
@@ -259,15 +259,15 @@ class RangeColumn:
         return ""
 
     def lines(self: Column) -> Lines:
-        """Return one summary line for the feature."""
+        """Return one line of the coefficient table, for the only feature."""
         return Lines(self.features, np.eye(1), np.zeros(1))
 
     def place_of(self: Column, value: float) -> float | None:
-        """Return the position of a number, scaled to [−1, 1]; None if it is unknown."""
+        """Return the position of a number in the range, from −1 to 1; None if not known."""
         return None
 
     def shown_place(self, place: float) -> str:
-        """Describe a position in the range, given on the scale from −1 to 1."""
+        """Describe a position in the range, which is given on a scale from −1 to 1."""
         return f"at {50 * (place + 1):.3g} % of its range"
 
     def moments(self) -> tuple[Array, Array]:
@@ -279,7 +279,7 @@ class RangeColumn:
         return np.full(1, self.deviation**2)
 
     def centres(self, height: float, parts: int) -> Array:
-        """Return the midpoints of equal parts of the range, scaled to ±``height``."""
+        """Return the midpoints of equal parts of the interval from −height to height."""
         ends = np.linspace(-height, height, parts + 1)
         return ((ends[1:] + ends[:-1]) / 2)[:, None]
 
@@ -288,9 +288,9 @@ class LevelColumn:
     """Base class for columns encoded as indicators, of which at most one is 1.
 
     A subclass has the fields or properties ``name``, ``levels`` and ``missing``
-    ("category" or "refuse"). It has one feature per level, and optionally a last feature
-    for undeclared values. Without that feature, all indicators of an undeclared value are
-    0.
+    ("category" or "refuse"). The column has one feature per level, and optionally a last
+    feature for undeclared values. Without this feature, all indicators of an undeclared
+    value are 0.
 
     Examples
     --------
@@ -328,7 +328,7 @@ class LevelColumn:
         return tuple(f"{self.name}={level}" for level in self.levels)
 
     def read(self: Column, values: Any) -> AnyArray:
-        """Return for each value the index of the indicator that is 1, or −1 for none."""
+        """Return, for each value, the index of the indicator that is 1; −1 if all are 0."""
         other, what = len(self.levels), f"column {self.name!r}"
         has_other = len(self.features) > other
         if self.missing != "refuse":
@@ -348,12 +348,12 @@ class LevelColumn:
 
     @property
     def per(self: Column) -> str:
-        """Description of the comparison that a coefficient expresses."""
+        """Description of the comparison that a coefficient expresses, in words."""
         count = len(self.features)
         return "level against none" if count == 1 else f"level, of {count}"
 
     def faults(self: Column, values: Any) -> Faults:
-        """Return which non-missing values are not levels."""
+        """Return masks of the non-missing values that are not declared levels."""
         return Faults.of_levels(values, self.levels, self.name)
 
     def units(self: Column) -> tuple[Array, float]:
@@ -362,7 +362,7 @@ class LevelColumn:
 
     @property
     def baseline(self: Column) -> Array:
-        """Weights of the levels in the baseline of comparisons, which sum to 1."""
+        """Weights, with sum 1, of the levels in the average used as their baseline."""
         count = len(self.features)
         return np.full(count, 1 / count)
 
@@ -372,7 +372,10 @@ class LevelColumn:
         return "the average of the levels of its column"
 
     def lines(self: Column) -> Lines:
-        """Return a line per level relative to the baseline, and one for missing levels."""
+        """Return one line per level, relative to the baseline.
+
+        If levels may be missing or undeclared, a last line stands for such rows.
+        """
         features = self.features
         count = len(features)
         if count == 1:
@@ -390,7 +393,7 @@ class LevelColumn:
         return Lines(names, block, base, base)
 
     def moments(self: Column) -> tuple[Array, Array]:
-        """Return mean and covariance for equally frequent levels."""
+        """Return mean and covariance of the indicators for equally frequent levels."""
         count = len(self.features)
         if count == 1:
             return np.full(1, 0.5), np.full((1, 1), 0.25)
@@ -398,12 +401,12 @@ class LevelColumn:
         return even, np.diag(even) - np.outer(even, even)
 
     def mean_squares(self: Column) -> Array:
-        """Return the proportion of rows in which each indicator is 1."""
+        """Return the assumed proportion of rows in which each indicator is 1."""
         count = len(self.features)
         return np.full(count, 0.5 if count == 1 else 1 / count)
 
     def centres(self: Column, height: float, parts: int) -> Array:
-        """Return one row per level, with its indicator at ``height``."""
+        """Return one row of indicators per level, scaled to ``height``."""
         return height * np.eye(len(self.features))
 
 
@@ -418,7 +421,7 @@ def refuse_missing(name: str, instead: str) -> InvalidData:
 def check_name(name: Any) -> None:
     """Reject a column name that is not a non-empty string."""
     if not isinstance(name, str) or not name:
-        raise InvalidParameter("name of a column", "text", name)
+        raise InvalidParameter("name of a column", "text, not empty", name)
 
 
 def check_rule(name: str, rule: Any, rules: tuple[str, ...]) -> None:

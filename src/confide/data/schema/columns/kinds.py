@@ -89,9 +89,10 @@ class Number(RangeColumn):
         "public" uses the limits unchanged; "auto" leaves the choice to the fit, which
         always estimates the range if a limit is missing.
     transform : {"none", "log", "signed-log", "sqrt"}, default="none"
-        The model is linear in the transformed number; "signed-log" is sign(x)·log(1 + |x|).
+        Function that is applied to the number before scaling, so that the model is linear
+        in the transformed number; "signed-log" is sign(x)·log(1 + |x|).
     typical : tuple of two floats, optional
-        Numbers between which about four in five values lie, if that is publicly known. They
+        Numbers between which about four in five values lie, if this is publicly known. They
         make plans more accurate; fits do not use them.
 
     Raises
@@ -204,7 +205,7 @@ class Number(RangeColumn):
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The limits on the transformed scale; the ends of the grid if one is missing."""
+        """The transformed limits; ends of the histogram grid if a limit is missing."""
         return self._ends
 
     @property
@@ -226,7 +227,7 @@ class Number(RangeColumn):
 
     @property
     def grid(self) -> RangeGrid | None:
-        """The grid for estimating the range; None if the declared range is too narrow."""
+        """Histogram grid for estimating the range; None if the range is too narrow."""
         pair = (self.lower, self.upper)
         own = [0.0 if limit is None else float(limit) for limit in pair]
         width = own[1] - own[0]
@@ -235,7 +236,7 @@ class Number(RangeColumn):
 
     @property
     def per(self) -> str:
-        """The unit; half of the range if the range has yet to be estimated."""
+        """Unit of the coefficient; "half of its range" if the range is not known yet."""
         if not self.has_limits:
             return "half of its range"
         if self.transform == "none":
@@ -243,7 +244,7 @@ class Number(RangeColumn):
         return f"1 of {self.label}"
 
     def units(self) -> tuple[Array, float]:
-        """Return the factor and the origin; 1 and 0 if a limit is missing."""
+        """Return the scale factor and the origin; 1 and 0 if a limit is missing."""
         if not self.has_limits:
             return np.ones(1), 0.0
         return RangeColumn.units(self)
@@ -270,7 +271,7 @@ class Number(RangeColumn):
         return (own - (lower / 2 + upper / 2)) / (upper / 2 - lower / 2)
 
     def shown_place(self, place: float) -> str:
-        """Describe a position by its number, or as a percentage of an unknown range."""
+        """Describe a position by its number, or by a percentage if the range is unknown."""
         if not self.has_limits:
             return RangeColumn.shown_place(self, place)
         lower, upper = self._ends
@@ -290,7 +291,7 @@ class Number(RangeColumn):
         return found if self.transform == "none" else transformed(found, self.transform)
 
     def faults(self, values: Any) -> Faults:
-        """Return which non-missing values are not numbers or lie beyond the limits."""
+        """Return masks of the non-missing values that are unreadable or out of range."""
         lower = -math.inf if self.lower is None else float(self.lower)
         upper = math.inf if self.upper is None else float(self.upper)
         return Faults.of_numbers(numbers_or_nan(values), (lower, upper))
@@ -299,7 +300,7 @@ class Number(RangeColumn):
 @COLUMNS.register("category")
 @dataclass(frozen=True, slots=True)
 class Category(LevelColumn):
-    """A category with public levels, encoded as one indicator per level.
+    """A categorical column with public levels, encoded as one indicator per level.
 
     Parameters
     ----------
@@ -314,10 +315,11 @@ class Category(LevelColumn):
         Whether all indicators of a missing value are 0, or the table is rejected.
     share : sequence of float or mapping, optional
         Proportions of the levels, if publicly known: a sequence with one proportion per
-        level, or a mapping for some of the levels. Plans use them, and summaries compare
-        levels with the average weighted by them. Coefficients do not depend on them.
+        level, or a mapping for some of the levels. Plans use these proportions, and
+        summaries compare each level with the average of the levels weighted by them.
+        Coefficients do not depend on them.
     reference : object, optional
-        Level with which summaries compare the others, instead of an average.
+        Level with which summaries compare the other levels, instead of an average.
 
     Raises
     ------
@@ -357,8 +359,10 @@ class Category(LevelColumn):
         if self.other and OTHER in levels:
             raise InvalidParameter(
                 f"levels of column {self.name!r}",
-                "without 'other', because other = true gives undeclared values that name",
+                "a list without 'other', because other = true puts undeclared values into "
+                "a level of that name",
                 levels,
+                "Rename the level, or set other = false.",
             )
         check_rule(self.name, self.missing, ("category", "refuse"))
         found = plain_shares(f"column {self.name!r}", self.share, self._set_levels)
@@ -374,7 +378,11 @@ class Category(LevelColumn):
 
     @property
     def baseline(self) -> Array:
-        """Weights of the levels: the reference level, public proportions, or equal."""
+        """Weights of the levels in the baseline with which they are compared.
+
+        If there is a reference level, it has weight 1 and the others 0. Otherwise, weights
+        are proportional to ``share`` or, without public proportions, equal.
+        """
         count = len(self.features)
         if self.reference is not None:
             return np.eye(count)[self._set_levels.index(self.reference)]
@@ -398,7 +406,7 @@ class Category(LevelColumn):
 
     @property
     def shares(self) -> tuple[float, ...] | None:
-        """Proportions of the indicators, if publicly known."""
+        """Proportions of rows in which each indicator is 1, if publicly known."""
         found: tuple[float, ...] | None = self.share
         return found
 
@@ -420,7 +428,8 @@ class Boolean(RangeColumn):
     name : str
         Name of the column in the table.
     missing : {"midpoint", "refuse"}, default="midpoint"
-        Whether a missing value lies halfway between no and yes, or the table is rejected.
+        Whether a missing value is encoded halfway between no and yes, or the table is
+        rejected.
     share : float, optional
         Proportion of yes, if publicly known. Plans use it; fits do not.
 

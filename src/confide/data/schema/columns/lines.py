@@ -1,4 +1,4 @@
-"""Summary lines for one column."""
+"""Lines of the coefficient table for one effect of the model."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,12 +10,12 @@ from confide._types import Array
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lines:
-    """Summary lines for one column, as linear functions of its coefficients.
+    """Lines of the coefficient table for one effect, as linear functions of coefficients.
 
     ``matrix`` has one row per line and may be sparse. ``intercept`` is the linear
     combination of coefficients that is added to the intercept. ``against``, if given, is a
-    linear combination that is subtracted from every line. Thus a category with many levels
-    is shown relative to their average without a dense matrix of all pairs of levels.
+    linear combination that is subtracted from every line. The levels of a category can
+    thus be compared with their average without a dense matrix of all pairs of levels.
     """
 
     names: tuple[str, ...]
@@ -24,6 +24,6 @@ class Lines:
     against: Array | None = None
 
     def dense(self) -> Array:
-        """Return the lines as one dense matrix."""
+        """Return all lines as one dense matrix, with ``against`` subtracted."""
         whole = np.asarray(self.matrix @ np.eye(len(self.intercept)))
         return whole if self.against is None else whole - self.against

@@ -1,4 +1,4 @@
-"""Typical ranges and proportions: public facts that are used for planning only."""
+"""Typical ranges and proportions: public facts for plans, which fits do not use."""
 
 import math
 import numbers
@@ -14,7 +14,7 @@ SHARE_ROUNDING = 1e-9
 def plain_typical(
     what: str, value: Any, limits: tuple[float | None, float | None]
 ) -> tuple[float, float] | None:
-    """Check a typical range, and return it as two plain numbers; None stays None."""
+    """Check a typical range, and return it as two numbers; None stays None."""
     if value is None:
         return None
     lower, upper = (-math.inf if limits[0] is None else limits[0]), limits[1]
@@ -39,13 +39,13 @@ def plain_typical(
 def inside(
     typical: tuple[float, float], ends: tuple[float, float]
 ) -> tuple[float, float] | None:
-    """Return the part of a typical range between two ends; None if it is empty."""
+    """Return the intersection of a typical range and a range; None if it is empty."""
     low, high = max(typical[0], ends[0]), min(typical[1], ends[1])
     return (low, high) if low <= high else None
 
 
 def plain_shares(what: str, value: Any, levels: Sequence[Any]) -> tuple[float, ...] | None:
-    """Return proportions in the order of the levels; None stays None.
+    """Check proportions, and return them in the order of the levels; None stays None.
 
     A list contains one proportion per level. A mapping gives the proportions of some
     levels, and the rest is divided equally among the others. Proportions may sum to less
@@ -77,7 +77,7 @@ def plain_share(what: str, value: Any) -> float | None:
 
 
 def _in_order(what: str, shares: Mapping[Any, Any], levels: Sequence[Any]) -> list[Any]:
-    """Return a mapping of proportions as a list, matching levels by their text."""
+    """Return a mapping from levels to proportions as a list; levels match by their text."""
     names = {str(level): place for place, level in enumerate(levels)}
     strange = [key for key in shares if str(key) not in names]
     if strange:

@@ -17,7 +17,7 @@ from confide.errors import InvalidParameter
 
 DAYS_PER_YEAR = 365.25
 MIDDLE_DAY = float(date(2000, 1, 1).toordinal())
-"""Origin of the grids for date ranges: their cells are octaves before and after it."""
+"""Origin of the histogram grids for dates: edges are 0, 1, 2, 4, … days on both sides."""
 
 
 @COLUMNS.register("date")
@@ -36,7 +36,8 @@ class Date(RangeColumn):
     missing : {"midpoint", "refuse"}, default="midpoint"
         Whether a missing date becomes the middle of the range, or the table is rejected.
     range : {"auto", "private", "public"}, default="auto"
-        Whether a fit estimates a narrower range from its budget, as for `Number`.
+        Whether a fit spends part of its budget on estimating a narrower range, as for
+        `Number`.
 
     Raises
     ------
@@ -94,7 +95,7 @@ class Date(RangeColumn):
 
     @property
     def grid(self) -> RangeGrid | None:
-        """The grid for estimating the range privately."""
+        """Histogram grid for a private estimate of the range."""
         return RangeGrid.of_days(*self.ends, MIDDLE_DAY)
 
     def within(self, lower: float, upper: float) -> "Date":
@@ -113,13 +114,13 @@ class Date(RangeColumn):
         return date.fromordinal(min(max(round(number), ends[0]), ends[1])).isoformat()
 
     def shown_place(self, place: float) -> str:
-        """Describe a position from −1 to 1 by its date."""
+        """Describe a position in the range, from −1 to 1, by its date."""
         first, last = self.ends
         day = date.fromordinal(round(first + (last - first) * (place + 1) / 2))
         return f"at {day.isoformat()}"
 
     def units(self) -> tuple[Array, float]:
-        """Return 2/width and the middle of the range as the origin, both in years."""
+        """Return the factor 2/width and the origin width/2, in years since ``lower``."""
         years = (self.upper - self.lower).days / DAYS_PER_YEAR
         return np.array([2 / years]), years / 2
 

@@ -17,8 +17,8 @@ TransformName = Literal["none", "log", "signed-log", "sqrt"]
 class Transform:
     """An increasing function on numbers of at least ``least``, and its inverse.
 
-    ``span`` is the transformed range in which the range of a column without limits is
-    estimated.
+    ``span`` is the interval of transformed values in which the range of a column without
+    limits is estimated.
     """
 
     apply: Callable[[Any], Any]
@@ -47,7 +47,7 @@ TRANSFORMS: Mapping[TransformName, Transform] = {
 
 
 def transformed(numbers: AnyArray, name: TransformName) -> AnyArray:
-    """Apply a transform elementwise, after clamping numbers below its ``least``."""
+    """Apply a transform elementwise, after raising smaller numbers to its ``least``."""
     known = TRANSFORMS[name]
     with np.errstate(over="ignore"):
         doubles = np.asarray(numbers, dtype=np.float64)

@@ -1,16 +1,16 @@
 """Kinds of terms: B-splines, polynomials and interactions.
 
 =============  ===========================================  ===============================
-term           features                                     why their length is at most 1
+term           features                                     why their norm is at most 1
 =============  ===========================================  ===============================
 bs(x, 4)       B-splines on the range of x                  non-negative, with sum 1
 poly(x, 2)     Legendre polynomials of the position in      each is within ±1, and divided
                the range, without the constant              by the root of their number
-a:b            products of the features of its parts        the length of a product is the
-                                                            product of the lengths
+a:b            products of the features of its parts        the norm of all products is the
+                                                            product of the norms
 =============  ===========================================  ===============================
 
-The features are functions of the cells of one record and of public constants.
+The features of a record depend only on its own values and on public constants.
 """
 
 import math
@@ -91,7 +91,7 @@ class SplineTerm(RangeTerm):
 
     @property
     def per(self) -> str:
-        """Description of the summary lines."""
+        """Description of the lines in the coefficient table."""
         return "curve, compared with its average"
 
     @property
@@ -122,7 +122,7 @@ class SplineTerm(RangeTerm):
         return np.asarray(found.toarray().T * MARGIN)
 
     def lines(self) -> Lines:
-        """Return lines for the curve at ``df + 1`` points, relative to its average."""
+        """Return lines for ``df + 1`` points of the curve, relative to its average."""
         knots, degree = self._all_knots, self.degree
         points = np.array(
             [knots[j + 1 : j + degree + 1].mean() for j in range(self.df + 1)]
@@ -158,7 +158,7 @@ class PolynomialTerm(RangeTerm):
 
     @property
     def per(self) -> str:
-        """Description of the summary lines."""
+        """Description of the lines in the coefficient table."""
         return "power"
 
     @property
@@ -200,10 +200,10 @@ class Interaction:
         used = [column.name for part in self.parts for column in columns_of(part)]
         if len(names) < 2 or len({*used}) != len(used):
             raise InvalidParameter(
-                f"interaction {self.name!r}", "of two or more different columns", names
+                f"interaction {self.name!r}", "a product of different columns", names
             )
         if math.prod(len(part.features) for part in self.parts) > MOST_FEATURES:
-            must = f"of at most {MOST_FEATURES:,} features"
+            must = f"a product with at most {MOST_FEATURES:,} features"
             raise InvalidParameter(f"interaction {self.name!r}", must, names)
 
     @property
@@ -232,18 +232,18 @@ class Interaction:
         return " × ".join(part.per for part in self.parts)
 
     def units(self) -> tuple[Array, float]:
-        """Return products of the factors of the parts, and 0 as the origin."""
+        """Return products of the scale factors of the parts, and 0 as the origin."""
         return kron([part.units()[0] for part in self.parts]), 0.0
 
     def lines(self) -> Lines:
-        """Return one summary line per product; splines are shown at points of the curve."""
+        """Return one line per product; a spline contributes the points of its curve."""
         shown = [_shown(part) for part in self.parts]
         matrix = kron([matrix for _, matrix in shown])
         names = _products([names for names, _ in shown])
         return Lines(names, matrix, np.zeros(matrix.shape[1]))
 
     def encode(self, units: Units) -> AnyArray:
-        """Return one row per product, or the indices of combinations of levels."""
+        """Return one row per product; if coded, the index of the combination of levels."""
         if self.coded:
             return self._pair(units)
         table: AnyArray | None = None
@@ -258,7 +258,7 @@ class Interaction:
         return table
 
     def _pair(self, units: Units) -> AnyArray:
-        """Return the index among all combinations of levels; −1 if a level is missing."""
+        """Return the index of the combination of levels; −1 if a level is missing."""
         place: Any = 0
         known: Any = True
         for part in self.parts:
@@ -317,7 +317,7 @@ def _indicators(codes: AnyArray, count: int) -> AnyArray:
 
 
 def _shown(part: Any) -> tuple[tuple[str, ...], Array]:
-    """Return the names and values by which a part is shown in an interaction."""
+    """Return the names and the matrix of the lines of a part within an interaction."""
     if isinstance(part, SplineTerm):
         lines = part.lines()
         return lines.names, lines.matrix + lines.intercept
@@ -332,7 +332,8 @@ def _products(names: list[tuple[str, ...]]) -> tuple[str, ...]:
 
 def _check_number(column: Any, what: str) -> None:
     if column.coded or column.possible:
-        raise InvalidParameter(what, "of a column of numbers or dates", column.kind)
+        must = "a term of a column of numbers or dates"
+        raise InvalidParameter(what, must, column.kind)
 
 
 def _check_whole(what: str, value: Any, least: int, most: int) -> None:

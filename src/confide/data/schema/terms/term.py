@@ -1,8 +1,8 @@
 """The effect protocol, which columns and terms implement.
 
-An effect is a column, or a term computed from columns. Its features depend only on the
-cells of one record and on public constants. They are bounded by construction: the features
-of one record have Euclidean length at most 1, whatever its cells are.
+An effect is a column, or a term computed from columns. The features of a record depend only
+on its own values and on public constants. They are bounded by construction: the features of
+an effect have Euclidean norm at most 1 for every record.
 """
 
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from confide.data.schema.columns import Column
 from confide.data.schema.columns.lines import Lines
 
 MARGIN = 1 - 2.0**-40
-"""Factor slightly below 1, so that rounding never makes a row longer than 1."""
+"""Factor slightly below 1, so that the norm of rounded features never exceeds 1."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -23,7 +23,7 @@ class Units:
     """Scaled values of columns by name, from which terms are computed.
 
     ``numbers`` lie in [−1, 1], with 0 for missing values. ``codes`` are the indices of
-    levels, with −1 for none.
+    levels, with −1 for values without a level.
     """
 
     numbers: dict[str, Array] = field(default_factory=dict)
@@ -50,15 +50,15 @@ class Effect(Protocol):
 
     @property
     def per(self) -> str:
-        """Description of the unit of the coefficients."""
+        """Description of the unit of the coefficients, such as "year"."""
         ...
 
     def units(self) -> tuple[Array, float]:
-        """Return one factor per feature and the origin, to convert to original units."""
+        """Return one factor per feature and the origin, for effects in original units."""
         ...
 
     def lines(self) -> Lines:
-        """Return the summary lines of the effect."""
+        """Return the lines of the coefficient table for this effect."""
         ...
 
     def moments(self) -> tuple[Array, Array]:
@@ -79,15 +79,16 @@ class Term(Effect, Protocol):
         ...
 
     def encode(self, units: Units) -> AnyArray:
-        """Return one row per feature, or for indicators the index of the one that is 1."""
+        """Return one row per feature; if coded, the index of the feature that is 1."""
         ...
 
 
 def constant_of(part: Any) -> Array | None:
-    """Return weights of the coefficients of a part that extract its constant component.
+    """Return weights for averaging the coefficients of a part, or None.
 
-    Such a part is constant over rows if all its coefficients are equal. The weights sum to
-    1. None is returned if the features of the part do not sum to a constant.
+    If the features of a part sum to a constant, equal coefficients give a constant effect,
+    and the weighted average of the coefficients is the constant component of the effect.
+    The weights sum to 1. If the features do not sum to a constant, the result is None.
     """
     if isinstance(part, RangeTerm):
         return part.constant
@@ -97,7 +98,7 @@ def constant_of(part: Any) -> Array | None:
 
 
 class RangeTerm:
-    """A term of one numeric column: functions of its position in the range."""
+    """A term of one numeric column: functions of the position of a value in the range."""
 
     __slots__ = ()
     coded: ClassVar[bool] = False
@@ -117,7 +118,7 @@ class RangeTerm:
         return np.ones(len(self.features)), 0.0
 
     def encode(self: Any, units: Units) -> AnyArray:
-        """Return the functions at the position of every row."""
+        """Return the functions, evaluated at the position of every record in the range."""
         return self.basis(units.numbers[self.column.name])
 
     def moments(self: Any) -> tuple[Array, Array]:

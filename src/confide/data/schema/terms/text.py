@@ -21,7 +21,7 @@ from confide.data.schema.terms.kinds import (
 from confide.errors import InvalidParameter, did_you_mean
 
 FUNCTIONS = {"bs": ("df", "degree", "knots"), "poly": ("degree",)}
-"""Functions that a term may call, with their arguments after the column in order."""
+"""Functions that terms may call, with the arguments that may follow the column."""
 HINTS = {
     "C": "The schema declares which columns are categories.",
     "I": "Write powers as poly(x, 2), and products as x:z.",
@@ -48,7 +48,10 @@ def checked_terms(
     used = [column for effect in effects for column in columns_of(effect)]
     single = [one.name for one in used if one.coded and len(one.features) < 2]
     if single:
-        must = "of at least two levels: a single level would duplicate the intercept"
+        must = (
+            "declared with at least two levels, because a single level would duplicate "
+            "the intercept"
+        )
         raise InvalidParameter(f"category {single[0]!r} in a term", must, "one level")
     written = tuple(map(text_of, effects))
     if len({*written}) != len(written):

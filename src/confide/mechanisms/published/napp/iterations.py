@@ -1,8 +1,8 @@
 """Iterations of NAPP: ridge problems with weights from the previous iterate.
 
-Iteration t minimises Σφ + ⟨b,θ⟩ + Σ wⱼθⱼ² with w from iterate t − 1. A `Step` solves one
-such problem: either in the limit of many augmented rows (`ExactStep`), or with a given
-number of augmented rows (`AugmentedStep`).
+Iteration t minimises Σφ + ⟨b,θ⟩ + Σ wⱼθⱼ² with a random b and with weights w computed from
+iterate t − 1. A `Step` solves one such problem: either in the limit of many augmented rows
+(`ExactStep`), or with a given number of augmented rows (`AugmentedStep`).
 """
 
 import math
@@ -22,14 +22,14 @@ from confide.solvers import minimise
 
 
 class Step(Protocol):
-    """Solver of reweighted problems over fixed rows."""
+    """Protocol for a solver of reweighted ridge problems over the same rows."""
 
     def solve(self, weights: Array, linear: Array, start: Array) -> Array:
-        """Return the minimiser, or its approximation on augmented rows."""
+        """Return the minimiser, or an approximation from augmented rows."""
         ...
 
     def loss(self, theta: Array) -> float:
-        """Return Σφ over the rows."""
+        """Return the loss Σφ over the rows."""
         ...
 
 
@@ -69,7 +69,7 @@ class NappStopping:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class NappPath:
-    """Result of the iterations, which depends on the private rows and is not for release.
+    """Result of the iterations, which depends on private rows and must not be released.
 
     Parameters
     ----------
@@ -111,9 +111,10 @@ def follow(
     folded: bool = False,
     traced: bool = False,
 ) -> NappPath:
-    """Run the iterations.
+    """Run the reweighting iterations of NAPP.
 
-    ``folded`` replaces ⟨b,θ⟩ by ⟨b,|θ|⟩, with the signs of the previous iterate.
+    If ``folded`` is true, ⟨b,θ⟩ is replaced by ⟨b,|θ|⟩, with the signs of the previous
+    iterate.
     """
     theta = before = guess = np.zeros(len(linear))
     weights = weighting.first(len(linear))
@@ -140,24 +141,27 @@ def follow(
 
 
 def settled(path: NappPath, zero_below: float) -> Array:
-    """Return the estimate, setting coefficients to 0 that are tiny or still change sign."""
+    """Return the final coefficients, after setting some of them to 0.
+
+    These are coefficients that are tiny or changed their sign in the last iteration.
+    """
     restless = path.theta * path.before < 0
     return np.where(restless | (np.abs(path.theta) <= zero_below), 0.0, path.theta)
 
 
 def _whole(step: Step, theta: Array, pull: Array, weights: Array) -> float:
-    """Return the objective l(θ | D, e), without the constant from augmented rows."""
+    """Return the objective, without the constant that augmented rows would add."""
     return step.loss(theta) + float(pull @ theta + weights @ theta**2)
 
 
 class ExactStep:
-    """Problem in the limit of many augmented rows, solved by Newton's method.
+    """Solver for the limit of many augmented rows, by Newton's method.
 
-    Solutions are warm-started. The Hessian of the loss is reused until steps converge too
-    slowly: near the fixed point one gradient per reweighting is enough. While signs flip,
-    the linear term alternates between two values. A second Hessian is therefore kept, and
-    the two are exchanged whenever the linear term changes. Coordinates are scaled by
-    (2w)^(−½), so that weights may grow without bound.
+    Every solution starts from the previous one. The Hessian of the loss is reused until the
+    steps converge too slowly: near the fixed point, one gradient per reweighting is enough.
+    While signs of coefficients flip, the linear term alternates between two values. A
+    second Hessian is therefore kept, and the two are exchanged whenever the linear term
+    changes. Coordinates are scaled by (2w)^(−½), so weights may grow without bound.
     """
 
     def __init__(self, objective: Objective, rows: Rows) -> None:
@@ -173,14 +177,14 @@ class ExactStep:
             self._energy = float(self._y @ self._y)
 
     def loss(self, theta: Array) -> float:
-        """Return Σφ over the rows."""
+        """Return the loss Σφ over the rows."""
         if self._square:
             bowl = theta @ self._gram @ theta
             return float(bowl - 2 * (self._pull @ theta) + self._energy) / 2
         return float(self._objective.loss.value(self._x @ theta, self._y).sum())
 
     def solve(self, weights: Array, linear: Array, start: Array) -> Array:
-        """Return the minimiser of Σφ + ⟨b,θ⟩ + Σ wⱼθⱼ² over the constraint."""
+        """Return the minimiser of Σφ + ⟨b,θ⟩ + Σ wⱼθⱼ² subject to the constraint."""
         theta = self._free(weights, linear, start)
         constraint = self._objective.constraint
         if constraint is None or np.allclose(constraint.project(theta), theta, 0, 1e-12):
@@ -197,7 +201,7 @@ class ExactStep:
         return self._descend(weights, linear, start)
 
     def _in_ball(self, size: float, weights: Array, linear: Array, start: Array) -> Array:
-        """Raise all weights equally until the minimiser lies on the sphere."""
+        """Return the minimiser in the ball, found by raising all weights equally."""
 
         def found(log_extra: float) -> Array:
             return self._free(weights + math.exp(log_extra), linear, start)
@@ -252,7 +256,7 @@ MAX_WIDTH = 1e4
 
 
 def _newton(gram: Array, weights: Array, right: Array) -> Array:
-    """Solve (gram + 2·diag w)·u = right, scaled so that huge weights do no harm."""
+    """Solve (gram + 2·diag w)·u = right, scaled for accuracy even if weights are huge."""
     scale = np.sqrt(0.5 / weights)
     matrix = gram * (scale[:, None] * scale)
     matrix.flat[:: len(scale) + 1] += 1.0

@@ -1,6 +1,6 @@
 """NAPP-ERM as published by Li and Liu, with misprints corrected: for comparison only.
 
-The status of every variant is recorded, with the reason.
+The status of every variant is given, with the reason.
 """
 
 import math
@@ -66,10 +66,10 @@ NO_PENALTY = Need(
 
 @dataclass(frozen=True, slots=True)
 class NappCalibration(Calibration):
-    """Noise and floor of NAPP."""
+    """Calibration of NAPP, with the noise and a ridge of twice the floor Λ₀."""
 
     def check_rows(self, rows: Rows) -> None:
-        """Reject rows that are not in memory, before any budget is spent."""
+        """Reject tables that are not in memory, before any budget is spent."""
         require_in_memory(rows, "NAPP")
 
 
@@ -81,30 +81,32 @@ class Napp:
     Public       loss, target, bounds, floor, budget, number of iterations.
     Private      rows and targets, and the number of rows.
     Noise        spherical Laplace or Gaussian on the linear term, as published: rate rε/L
-                 or variance 2L²(rε + log 1/δ)/(rε)². The ridge l2 is 2Λ₀.
+                 or variance 2L²(rε + log 1/δ)/(rε)². The ridge l2 is twice the floor Λ₀ of
+                 the weights.
     Proof        of solver="convex" alone: docs/proofs/objective-perturbation.md.
 
     Parameters
     ----------
     target : NappTarget, optional
-        The penalty to imitate.
+        The penalty to be imitated by weighted ridge problems.
     moor : bool, default=True
-        Use the maximum of the weight of the penalty and the floor Λ₀ instead of their sum.
+        Whether a weight is the maximum of the floor Λ₀ and the value that imitates the
+        penalty, instead of their sum.
     selection : bool, default=False
-        Replace ⟨b,θ⟩ by ⟨b,|θ|⟩.
+        Replace ⟨b,θ⟩ by ⟨b,|θ|⟩, where b is the random linear term.
     truncation : float, default=-inf
         With ``selection``, lower bound on every bⱼ: −inf is NAPP-VS, 0 is NAPP-VS+.
     solver : {"reweighting", "convex"}, default="reweighting"
-        "convex" solves for the fixed point directly.
+        "convex" solves for the fixed point of the iterations directly.
     stopping : NappStopping, optional
         Stopping rule of the iterations.
     retrieval : {"none", "return", "recycle"}, default="none"
-        Whether unused budget is returned or recycled.
+        Whether budget that the paper considers unused is returned or recycled.
     rounds : int, default=1
         Largest number of rounds of recycling.
     augmented : int, optional
         Number n_e of augmented rows for ``estimator``. By default the limit of infinitely
-        many is used.
+        many rows.
     estimator : estimator of scikit-learn, optional
         Estimator that is fitted to the augmented rows.
     share : float, str or Fraction, default=1/2
@@ -112,14 +114,15 @@ class Napp:
     zero_below : float, default=1e-8
         Coefficients with at most this absolute value are set to 0.
     accept_unproved : bool, default=False
-        Allow variants whose guarantee is refuted or only claimed.
+        Allow variants whose guarantee has been refuted or is only claimed.
 
     Raises
     ------
     InvalidParameter
         Settings are not valid or cannot be combined.
     Unproved
-        The variant is refuted or only claimed, and ``accept_unproved`` is not set.
+        The guarantee of the variant is refuted or only claimed, and ``accept_unproved`` is
+        not set.
 
     Examples
     --------
@@ -183,18 +186,18 @@ class Napp:
         *,
         copies: int = 1,
     ) -> Calibration:
-        """Choose noise and floor from public information alone.
+        """Choose the noise and the floor Λ₀ from public information alone.
 
         Parameters
         ----------
         objective : Objective
             Loss, penalty and public bounds.
         budget : Pure, Approx or Zcdp
-            Joint privacy budget of all copies.
+            Privacy budget, shared by all objectives.
         neighbours : Neighbours
-            Neighbour relation to protect.
+            Neighbour relation for which the guarantee is to hold.
         copies : int, default=1
-            Number of objectives on the same rows that share the budget.
+            Number of objectives, fitted to the same rows, that share the budget.
 
         Returns
         -------
@@ -233,14 +236,14 @@ class Napp:
     def release(
         self, calibration: Calibration, tasks: Iterable[Rows], entropy: Entropy
     ) -> Release:
-        """Run the iteration for every copy, each with its own noise.
+        """Run the iteration once for every objective, each time with new noise.
 
         Parameters
         ----------
         calibration : Calibration
             Result of `calibrate`.
         tasks : iterable of Rows
-            Private rows of every copy, with the target of that copy.
+            Private rows with the targets of each objective, one item per objective.
         entropy : Entropy
             Source of randomness.
 
@@ -269,8 +272,9 @@ class Napp:
     def trace(self, calibration: Calibration, rows: Rows, entropy: Entropy) -> NappPath:
         """Return every iterate and its objective, for plots.
 
-        A trace is a function of the private rows, so only a seeded run, which is not
-        private, can have one. The seed of a release repeats the run of that release.
+        A trace reveals the private rows. It is therefore available only for a seeded run,
+        which has no privacy. With the seed of a release, it repeats the run of that
+        release.
 
         Parameters
         ----------
@@ -339,7 +343,7 @@ class Napp:
         return Shares(float(self.share * epsilon), float((1 - self.share) * epsilon))
 
     def _floor(self, objective: Objective, epsilon: float) -> float:
-        """Return Λ₀: half of the given ridge, or else the least that the budget permits."""
+        """Return Λ₀: half of the given ridge, or the least that the budget permits."""
         least = objective.smoothness / (2 * float(1 - self.share) * epsilon)
         if objective.l2 is None:
             return least
@@ -355,7 +359,7 @@ class Napp:
     def _convex(
         self, objective: Objective, budget: Budget, neighbours: Neighbours, copies: int
     ) -> Calibration:
-        """Calibrate objective perturbation (Kifer, Smith, Thakurta) for the fixed point."""
+        """Calibrate objective perturbation for the convex problem of the fixed point."""
         assert not isinstance(budget, Zcdp)  # noqa: S101
         whole = ObjectivePerturbation("kst")
         main = float((1 - whole.precision_share) * budget.epsilon / copies)
@@ -391,7 +395,11 @@ class Napp:
 
 
 def _published_noise(lipschitz: float, part: float, budget: Pure | Approx) -> Noise:
-    """Return the noise of Eq. 4, with the correct Gamma(p) radius of spherical Laplace."""
+    """Return the noise of Eq. 4 of the paper.
+
+    Its correction is that the norm of spherical Laplace noise has a Gamma distribution with
+    shape p.
+    """
     if isinstance(budget, Pure):
         return SphericalLaplace(round_up(lipschitz / part))
     variance = 2 * (part - math.log(float(budget.delta))) / part**2

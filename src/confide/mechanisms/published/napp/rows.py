@@ -1,13 +1,14 @@
 """Augmented rows and budget retrieval of NAPP.
 
-The published proof spends (1 − r)ε on the ratio of determinants for a curvature of 2Λ₀.
-If the smallest weight after the last iteration exceeds Λ₀, Algorithm 2 retrieves
+The published proof spends (1 − r)ε on the ratio of determinants for a curvature of 2Λ₀. If
+the smallest weight after the last iteration exceeds Λ₀, Algorithm 2 retrieves
 
-    Δε = max{0, (1 − r)ε·(1 − Λ₀/min w)}
+    Δε = max{0, (1 − r)ε·(1 − Λ₀/min w)}.
 
-(printed with a min, and with half the ratio). Recycling restarts the iteration with the
-floor min w and the smaller noise b·rε/(rε + Δε). The weights are functions of the private
-rows, so neither retrieval nor recycling is sound: see docs/napp.md.
+The paper prints this with a min instead of the max, and with half the ratio. Recycling
+repeats the iterations with the floor min w and the smaller noise b·rε/(rε + Δε). The
+weights are functions of the private rows, so neither retrieval nor recycling is private:
+see docs/napp.md.
 """
 
 from dataclasses import dataclass, replace
@@ -37,7 +38,7 @@ ROWS_PER_SET = 4
 
 @dataclass(frozen=True, slots=True)
 class AugmentedLabels:
-    """Labels of four augmented rows, with slopes and curvature of the loss at 0."""
+    """Labels of four augmented rows, with slopes and curvature of the loss at margin 0."""
 
     labels: tuple[float, float, float, float]
     slopes: tuple[float, float, float, float]
@@ -45,10 +46,10 @@ class AugmentedLabels:
 
 
 def labels_for(loss: Loss) -> AugmentedLabels:
-    """Return labels at which the slope of the loss at 0 is not 0.
+    """Return labels for augmented rows with which the loss has a slope at margin 0.
 
-    The smoothed hinge is curved on one side of 0 only. One of two mirrored rows lies on
-    that side, so the curvature is halved.
+    The smoothed hinge is curved on one side of 0 only. Only one of two mirrored rows lies
+    on that side, so the curvature is halved.
     """
     match loss:
         case Squared():
@@ -61,7 +62,9 @@ def labels_for(loss: Loss) -> AugmentedLabels:
             return AugmentedLabels((1, 1, -1, -1), (-1, -1, 1, 1), 0.5)
         case _:
             raise InvalidParameter(
-                "augmented", "None for a loss other than the published four", loss
+                "augmented",
+                "None unless the loss is squared, Poisson, logistic or smoothed hinge",
+                f"augmented rows with the loss {type(loss).__name__}",
             )
 
 
@@ -73,7 +76,7 @@ def check_augmentation(loss: Loss, count: int) -> None:
 
 
 def estimator_for(loss: Loss) -> Any:
-    """Return scikit-learn's unregularised model for a loss, or None."""
+    """Return scikit-learn's unregularised model for a loss, or None if there is none."""
     from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor
 
     match loss:
@@ -92,12 +95,12 @@ def estimator_for(loss: Loss) -> Any:
 
 
 class AugmentedStep:
-    """Reweighted problem solved by an unpenalised fit to private and augmented rows.
+    """Solver that fits private and augmented rows together, without a penalty.
 
     ``estimator`` has a method ``fit(X, y)`` and an attribute ``coef_``, and adds neither an
     intercept nor a penalty. None selects the estimator of scikit-learn, or Newton's method
-    for the smoothed hinge. Estimators that minimise the *squared* hinge are treated as
-    curved on both sides of 0.
+    for the smoothed hinge. An estimator that minimises the *squared* hinge is treated as if
+    its loss were curved on both sides of 0.
     """
 
     def __init__(
@@ -117,7 +120,7 @@ class AugmentedStep:
         self._estimator = estimator or estimator_for(objective.loss)
 
     def loss(self, theta: Array) -> float:
-        """Return Σφ over the private rows."""
+        """Return the loss Σφ over the private rows."""
         return self._plain.loss(theta)
 
     def solve(self, weights: Array, linear: Array, start: Array) -> Array:
@@ -134,7 +137,7 @@ class AugmentedStep:
         return np.asarray(fitted.coef_, dtype=np.float64).reshape(-1)
 
     def rows(self, weights: Array, linear: Array) -> Array:
-        """Draw n_e augmented rows."""
+        """Draw n_e augmented rows for the given weights and linear term."""
         half, size = self._count // 2, len(weights)
         spread = np.sqrt(2 * weights / (self._count * self._curvature))
         drawn = self._entropy.normal(half * size).reshape(half, size) * spread
@@ -147,14 +150,14 @@ NO_WEIGHT = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """Shares of ε for the noise (rε) and for the determinants ((1 − r)ε)."""
+    """Parts of ε for the noise (rε) and for the ratio of determinants ((1 − r)ε)."""
 
     noise: float
     curvature: float
 
 
 def retrievable(share: float, floor: float, weights: Array) -> float:
-    """Return Δε for a share of ε, by the corrected Eq. 13."""
+    """Return the Δε that is retrieved from a part of ε, by the corrected Eq. 13."""
     return max(0.0, share * (1 - floor / float(weights.min())))
 
 
@@ -168,11 +171,12 @@ def recycle(
     rounds: int,
     folded: bool = False,
 ) -> tuple[NappPath, float]:
-    """Run Algorithm 2, and return the path and Δε. Without ``rounds`` nothing is recycled.
+    """Run Algorithm 2, and return the path and Δε.
 
-    As printed, the algorithm rescales the noise twice, and a second round never retrieves
-    anything because its floor is compared with itself. Here the noise is rescaled from the
-    first draw, and every round is compared with the floor that it used.
+    If ``rounds`` is 0, nothing is recycled. As printed, the algorithm rescales the noise
+    twice, and a second round never retrieves anything because its floor is compared with
+    itself. Here the noise is rescaled from the first draw, and every round is compared with
+    the floor that it used.
     """
     path = follow(step, weighting, linear, stopping, folded=folded)
     found = retrievable(shares.curvature, weighting.floor, path.weights)

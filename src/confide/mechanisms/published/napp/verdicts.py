@@ -1,4 +1,4 @@
-"""Verdicts on the privacy of published variants of NAPP-ERM, with their reasons."""
+"""Status of the privacy claims of published variants of NAPP-ERM, with the reasons."""
 
 from dataclasses import dataclass
 
@@ -104,5 +104,5 @@ def verdict(
 
 
 def refusal(found: Verdict) -> str:
-    """Return the error message for a variant without ``accept_unproved``."""
+    """Return the message of the error that rejects an unproved variant."""
     return f"This variant of NAPP is {found.status}. {found.why} {INSTEAD}"

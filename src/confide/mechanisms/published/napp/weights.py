@@ -1,9 +1,10 @@
 """Weights of NAPP, which imitate a penalty by Σ wⱼθⱼ² around the previous iterate.
 
 A target penalty R is imitated by wⱼ = R(θⱼ)/θⱼ² at the previous θ. With "mitigation of
-over-regularisation" (MOOR) the weight is the maximum of this and the floor Λ₀, without
-MOOR the sum. Iterations without MOOR minimise a *fixed-point penalty* r with r′(θ) = 2wθ,
-which differs from R: twice the lasso for the lasso, Λ|θ|^(2−γ)·2/(2−γ) for a bridge.
+over-regularisation" (MOOR), the weight is the maximum of this value and the floor Λ₀;
+without MOOR, it is their sum. Iterations without MOOR minimise a *fixed-point penalty* r
+with r′(θ) = 2wθ, which differs from R: it is twice the lasso for the lasso, and
+Λ|θ|^(2−γ)·2/(2−γ) for a bridge penalty.
 """
 
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ SMALLEST = 1e-150
 
 @dataclass(frozen=True, slots=True)
 class NappTarget:
-    """Penalty that NAPP imitates.
+    """Penalty that NAPP imitates by weighted ridge problems.
 
     Parameters
     ----------
@@ -96,7 +97,7 @@ class NappTarget:
         return self.strength * self.kappa if self.kind == "elastic-net" else 0.0
 
     def at(self, theta: Array) -> Array:
-        """Return R(θⱼ)/θⱼ² for every coordinate.
+        """Return the weight R(θⱼ)/θⱼ² of every coefficient, where R is the penalty.
 
         Parameters
         ----------
@@ -120,7 +121,9 @@ class NappTarget:
         return weight
 
     def fixed_point(self) -> Penalty | None:
-        """Return the penalty that iterations without MOOR minimise, without the floor.
+        """Return the fixed-point penalty, which the iterations without MOOR minimise.
+
+        It does not include the ridge that results from the floor Λ₀.
 
         Returns
         -------
@@ -146,7 +149,7 @@ class NappTarget:
         Parameters
         ----------
         floor : float
-            The floor Λ₀.
+            Lower bound Λ₀ on the weights.
 
         Returns
         -------
@@ -160,7 +163,10 @@ class NappTarget:
 
 @dataclass(frozen=True, slots=True)
 class Weighting:
-    """Weights of a target with floor Λ₀ and perhaps MOOR; ``least`` is a recycled floor."""
+    """Weights for a target penalty, with the floor Λ₀ and optionally MOOR.
+
+    ``least`` is the larger floor after recycling, and 0 before.
+    """
 
     target: NappTarget
     floor: float
@@ -191,14 +197,15 @@ class PowerPenalty:
     least_curvature: ClassVar[float] = 0.0
 
     def value(self, theta: Array) -> float:
-        """Return r(θ)."""
+        """Return the penalty weight·Σ|θⱼ|^power."""
         return self.weight * float(np.sum(np.abs(theta) ** self.power))
 
     def prox(self, theta: Array, step: float) -> Array:
-        """Solve u + step·weight·power·u^(power − 1) = |θ| by Newton's method.
+        """Return the proximal map, which keeps the sign of every θ and shrinks |θ| to u.
 
-        The left side is concave in u. Newton's method, started to the left of the root,
-        therefore increases towards it and never exceeds it.
+        u solves u + step·weight·power·u^(power − 1) = |θ|. The left side is concave in u.
+        Newton's method, started to the left of the root, therefore increases towards it and
+        never exceeds it.
         """
         size = np.abs(theta)
         pull, rest = step * self.weight * self.power, self.power - 1
