@@ -5,31 +5,36 @@ from bench.real_tables import TABLES, TWO_CLASSES
 from bench.table import SKIPPED, prose, table
 
 INTRO = """
-    Every table is used with its bundled schema, one fixed division into training and test
-    rows (randhie is scored on its training rows), and default settings otherwise. The
-    tables show means over {runs} seeds ± standard error. "Schema" is `fit(frame)` with the
-    schema. "Arrays" are the same columns as numbers in [−1, 1] and indicators, with rows
-    longer than 1 rescaled to norm 1. Neighbours are add-remove, except for zCDP. "Before"
-    shows the results with the schema before ranges were estimated privately, over five
-    seeds.
+    Every table is used with its bundled schema, one fixed split into training and test rows
+    (for randhie, errors are computed on the training rows), and otherwise default settings.
+    The tables show means over {runs} seeds ± standard errors. The main columns are for
+    `fit(frame)` with the schema. The columns "arrays" are for fits to arrays of the same
+    columns, scaled to [−1, 1] or coded as indicators, in which rows longer than 1 are
+    rescaled to norm 1. Neighbours are add-remove, except under zCDP. The columns "before"
+    show results of an earlier version, which did not estimate ranges privately, for fits
+    with the schema over five seeds.
 """
 ALIKE = """
-    The schema is "behind" if it is worse than arrays by more than the standard error of the
-    difference.
+    In the last column, "behind" lists the figures in which fits with the schema are worse
+    than fits to arrays by more than the standard error of the difference.
 """
 WIDE = """
-    The same, with the range of every number declared ten and a hundred times too wide
-    around its middle. The lower limit of numbers that cannot be negative stays at least 0.
+    The next table shows fits for which the range of every numeric column is declared ten
+    and a hundred times too wide around its middle. The lower limit of columns that cannot
+    be negative remains at least 0.
 """
 NUMBERS = """
-    Numeric targets: R², and the excess of the mean squared error over that of least squares
-    without privacy with the declared ranges, in squared units of the target.
+    For numeric targets, the table shows R² and the excess: the amount by which the mean
+    squared error exceeds that of non-private least squares on the declared ranges, in
+    squared units of the target.
 """
 COUNTS = """
-    Counts: deviance reduction as a share of that of the fit without privacy.
+    For counts (randhie), the table shows the deviance reduction as a share of that of the
+    fit without privacy.
 """
 GROUPS = """
-    Several classes: normal connections and four groups of attacks.
+    For several classes, the table shows results on KDD with normal connections and four
+    groups of attacks.
 """
 BEFORE = "before"
 

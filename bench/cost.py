@@ -83,12 +83,13 @@ def jobs(quick):  # noqa: ARG001
 
 
 FIT_TEXT = """
-    Wall-clock time in milliseconds, without targets, of one fit of Adult (32,561 rows, 105
-    columns) at epsilon 1. scikit-learn has its default settings.
+    The table shows the wall-clock time in milliseconds of one fit to Adult (32,561 rows,
+    105 columns) at epsilon 1. scikit-learn uses its default settings. There are no targets
+    for these times.
 """
 CALIBRATION_TEXT = """
-    The time of calibration alone, which uses no data. There are 106 coefficients, and the
-    ridge is automatic unless l2 is given.
+    The next table shows the time of the calibration alone, which uses no data. There are
+    106 coefficients, and the ridge is automatic unless l2 is given.
 """
 
 

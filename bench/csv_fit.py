@@ -64,10 +64,10 @@ def jobs(quick):
 
 
 TEXT = """
-    Wall-clock time, on all threads, of
+    The table shows the wall-clock time, on all threads, of
     `LogisticRegression(Approx(1, 1e-6), schema=schema).fit(path)` for a CSV file with 12
-    numbers and 8 categories, divided by the time of `pandas.read_csv` for the same file:
-    median and minimum over the rounds.
+    numeric and 8 categorical columns, divided by the time of `pandas.read_csv` for the same
+    file. Medians and minima are over the rounds.
 """
 
 

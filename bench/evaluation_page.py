@@ -4,22 +4,26 @@ from bench.table import prose, table
 
 TABLES = ("Adult", "Bank", "ACS", "California", "randhie")
 ABOUT_AREAS = """\
-The scores are true log-odds. They are normal given the label, with means 1.5 standard
-deviations apart. The gap is the difference to the exact area for the same rows. Coverage
-is that of 95 % intervals for the area in the population, over {runs} runs. *Inevitable*
-is the width due to sampling (DeLong's variance for the same rows) and to noise with the
-whole budget on the counts of twelve cells, which are chosen from the data without noise.
-*Ratio* is the median of width / inevitable width, and *cells* the median number of cells
-in the private curve."""
+The scores are the true log-odds. Given the label they are normally distributed, and the
+means for the two labels are 1.5 standard deviations apart. The gap is the difference
+between the private area and the exact area for the same rows. *Coverage* is the share of
+{runs} runs in which the 95 % interval contains the area in the population. *Inevitable* is
+the width that would remain if the whole budget were spent on the counts of rows in twelve
+cells, and these cells could be chosen without spending any budget. It includes sampling
+error (DeLong's variance for the same rows) and the noise on those counts. *Ratio* is the
+median ratio of the width to the inevitable width, and *cells* is the median number
+of cells in the private curve."""
 ABOUT_TABLES = """\
-A model was fitted at (1, 1e-6) on one part of a table. The other part is the population:
-5,000 of its rows are drawn with replacement and scored, {runs} times. Coverage is that
-of 95 % intervals for the score on all rows of this part, and has a standard error of
-{error:.3f}. R² and errors are compared with those without clipping. {outside}"""
+A model was fitted at (1, 1e-6) to one part of a table. The other part is the population:
+{runs} times, 5,000 of its rows are drawn with replacement and scored. *Coverage* is the
+share of these samples in which the 95 % interval contains the score on all rows of this
+part. Its standard error is {error:.3f}. For R² and errors, the score on all rows is
+computed without clipping.
+{outside}"""
 ABOUT_PAIRS = """\
-The first model is the one above, and the second was fitted at (0.05, 1e-6) on the same
-rows. Coverage is that of 95 % intervals for the difference of their scores (first minus
-second) on all rows, over {runs} samples. {outside}"""
+The first model is that of the previous section, and the second was fitted at (0.05, 1e-6)
+to the same rows. *Coverage* is the share of {runs} samples in which the 95 % interval
+contains the difference between their scores on all rows (first minus second). {outside}"""
 WANTED = (0.93, 0.98)
 
 
@@ -116,9 +120,10 @@ def page(found):
             line_table(found["pairs"]),
             "## Time",
             prose(
-                f"""Processor time for {spent["rows"]:,} rows of {spent["columns"]} columns,
-                as arrays in memory, best of five. Classifiers predict probabilities. The
-                last column is the time of the score, divided by that of the prediction."""
+                f"""The table shows the processor time for {spent["rows"]:,} rows with
+                {spent["columns"]} columns in arrays in memory, the smallest of five
+                measurements. Classifiers predict probabilities. The last column is the time
+                of the score, divided by that of the prediction."""
             ),
             times,
             "",

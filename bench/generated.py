@@ -64,9 +64,9 @@ def jobs(quick):
 
 
 TEXT = """
-    A logistic regression with default settings under (1, 1e-6) on ten columns, which a
-    program generates and passes to `BatchSource`. Most of the time is spent on generating
-    the rows.
+    A logistic regression with default settings under (1, 1e-6) is fitted to rows with ten
+    columns, which a program generates and passes to `BatchSource`. Most of the time is
+    spent on generating the rows.
 """
 
 

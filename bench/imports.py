@@ -41,8 +41,8 @@ def jobs(quick):
 
 
 TEXT = (
-    f"Processor time of importing `{NAME}` from each package: median over fresh processes, "
-    "in alternation."
+    f"The processor time to import `{NAME}` from each package is the median over new "
+    "processes, which alternate between the packages."
 )
 
 

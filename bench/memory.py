@@ -69,9 +69,10 @@ def jobs(quick):  # noqa: ARG001
 
 
 TEXT = """
-    The same fit on all threads in a fresh process. The figures are the peak memory above
-    the data, as a share of the size of `X`. *Resident* is measured by the system for the
-    whole process, and *arrays* is the memory that NumPy allocated.
+    The fit of the section on speed runs on all threads in a new process. The figures are
+    the peak memory used in addition to the data, as a share of the size of `X`. *Resident*
+    is measured by the system for the whole process, and *arrays* is the memory that NumPy
+    allocated.
 """
 
 

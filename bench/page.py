@@ -11,11 +11,11 @@ INTRO = """\
 # Benchmarks
 
 This page is written by `make bench`; do not edit it. Most figures are ratios of two
-quantities measured in the same run, or errors on real data. Measurements run in fresh
-processes. Speed is processor time, divided by that of a pass over the data measured in
-alternation, and medians are reported. Some figures vary by several percent between runs on
-a busy machine. `python -m bench --only speed,import` repeats these sections and keeps the
-results of the others (`docs/benchmarks.json`).
+quantities measured in the same run, or errors on real data. Every measurement runs in a new
+process. Speed is the processor time of a fit, divided by that of a pass over the data; fits
+and passes alternate, and medians are reported. Some figures vary by several percent between
+runs on a busy machine. `python -m bench --only speed,import` repeats the sections on speed
+and import, and keeps the results of the other sections (`docs/benchmarks.json`).
 """
 
 

@@ -52,8 +52,8 @@ def jobs(quick):
 TEXT = """
     `PoissonRegression(Approx(1, 1e-6), schema=Schema.bundled("randhie"), slope_bound=10)`
     is fitted to the number of visits. The figures are the in-sample deviance reduction as a
-    share of that of the fit without privacy, over {runs} runs. The schema bounds the target
-    by 80; in the second line the target is clamped at 20.
+    share of that of a fit without privacy, over {runs} runs. In the first row the target is
+    clamped at 80, as the schema declares, and in the second row at 20.
 """
 
 

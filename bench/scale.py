@@ -230,22 +230,23 @@ def jobs(quick):
 
 
 STREAM_TEXT = f"""
-    `LogisticRegression(Approx(1, 1e-6), schema=...)` on a Parquet file of {COLUMNS}
-    single-precision columns and a label, in row groups of {GROUP:,}. The file is read again
-    in every sweep. One read is `pyarrow.dataset.dataset(path).to_batches()` from beginning
-    to end, without keeping the rows. Reads alternate with fits in the same process. The
-    figures are medians of nine reads and three fits, after one fit as a warm-up. The first
-    sweep checks that every row can be read and takes a sample. Another sweep also computes
-    the curvature. The peak is that of the process after its first fit.
+    `LogisticRegression(Approx(1, 1e-6), schema=...)` is fitted to a Parquet file of
+    {COLUMNS} single-precision columns and a label, with {GROUP:,} rows per row group. The
+    file is read again in every sweep (pass over all rows). One read is
+    `pyarrow.dataset.dataset(path).to_batches()` from beginning to end, without keeping the
+    rows. Reads alternate with fits in the same process. The figures are medians of nine
+    reads and three fits, after one fit as a warm-up. The first sweep checks that every row
+    can be read and takes a sample. Another sweep also computes the curvature. *Peak* is the
+    peak memory of the process after its first fit.
 """
 WORKERS_TEXT = """
-    The same fit with two threads and on a local Dask cluster of two workers, alternately.
-    The time to start the cluster is not counted. Files are read in every sweep by threads,
-    and once by workers, which then hold the rows. Single-precision arrays are in memory for
-    threads; for workers they are a dask.array that the workers already hold.
+    The same fit runs alternately with two threads and on a local Dask cluster of two
+    workers. The time to start the cluster is not counted. Threads read the files in every
+    sweep, while workers read them once and then hold the rows. Threads find the
+    single-precision arrays in memory, and workers already hold them as a dask.array.
 """
 DEATH_TEXT = """
-    Three workers hold the rows of the file. In the second fit, one of them is killed after
+    Three workers hold the rows of the file. In one of two fits, a worker is killed after
     the third sweep.
 """
 
@@ -314,7 +315,7 @@ def _workers(told):
     head = ["from", "2 threads s", "2 workers s", "ratio", f"≤ {MOST_ON_WORKERS}"]
     sent = told["network"]
     kilobytes = sent["bytes"] / sent["sweeps"] / 1e3
-    said = f"A fit sends {kilobytes:.0f} kB per sweep in total."
+    said = f"A fit on workers sends {kilobytes:.0f} kB per sweep in total."
     return table(head, rows) + "\n\n" + prose(said)
 
 

@@ -159,12 +159,13 @@ def jobs(quick):
 
 
 TEXT = f"""
-    `LogisticRegression(Approx(1, 1e-6), row_norm=12**0.5).fit(X, y)` on indicators of
-    {CATEGORIES} categories, {ROWS:,} x {COLUMNS:,}, as a CSR matrix of doubles and as a
-    table with a schema, on one thread. A *pair* is the time of `X @ theta` and `X.T @ w`
-    for the CSR matrix by SciPy in the same process. The peak is that of the whole process,
-    including the table. The times of all sweeps, including the slowest type and those of a
-    sample, are multiples of a pair for the whole table.
+    `LogisticRegression(Approx(1, 1e-6), row_norm=12**0.5).fit(X, y)` runs on one thread.
+    The {COLUMNS:,} columns are the indicators of {CATEGORIES} categories, for {ROWS:,}
+    rows. They are given as a CSR matrix in double precision, and as a table with a schema.
+    A *pair* is the time of `X @ theta` and `X.T @ w` for the CSR matrix with SciPy in the
+    same process. *Peak* is the peak memory of the whole process, including the table. The
+    times of all sweeps are given in units of one pair on the whole table, even for sweeps
+    over a sample only. (A sweep is a pass over the rows.)
 """
 
 

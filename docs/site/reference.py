@@ -1,4 +1,4 @@
-"""Pages of the API reference: one for every room and one for every class or function."""
+"""Pages of the API reference: one per package, and one per class or function."""
 
 import ast
 import importlib
@@ -12,27 +12,27 @@ from sphinx.application import Sphinx
 from theorems import DOCS, HEADING
 
 ROOMS = {
-    "estimators": "Models that are fitted, saved, scored and compared",
+    "estimators": "Models: fit, save, score and compare them",
     "data": "Schemas, columns, terms and tables",
-    "privacy": "Budgets, neighbours and guarantees",
-    "ledger": "What has been spent on a table",
-    "planning": "What a budget will buy",
+    "privacy": "Budgets, neighbour relations and guarantees",
+    "ledger": "Record of the budget spent on each dataset",
+    "planning": "Expected accuracy for a budget",
     "inference": "Intervals, tests and contrasts after a fit",
-    "evaluation": "How good a model is",
-    "description": "The first table of a paper",
-    "tuning": "Search among settings",
-    "selection": "Few of many columns",
+    "evaluation": "Private scores of models",
+    "description": "Private descriptive statistics",
+    "tuning": "Private choice among settings",
+    "selection": "Private selection of columns",
     "reporting": "Reports and model cards",
-    "mechanisms": "What adds the noise",
-    "mechanisms.published": "Mechanisms as papers publish them",
+    "mechanisms": "Methods that fit models with noise",
+    "mechanisms.published": "Published mechanisms, for comparison",
     "objectives": "Losses, penalties and constraints",
-    "accounting": "Composition and conversions",
-    "noise": "Samplers",
-    "solvers": "Minimisers with certificates",
-    "attacks": "Audits and attacks",
-    "studies": "Tables and figures of papers",
-    "testing": "Contracts for extensions",
-    "web": "Pages that `confide open` serves on this machine",
+    "accounting": "Composition and conversion of guarantees",
+    "noise": "Noise distributions and exact samplers",
+    "solvers": "Minimisation with a certified error",
+    "attacks": "Audits of mechanisms, and attacks",
+    "studies": "Reproduction of tables and figures of papers",
+    "testing": "Checks for extensions of your own",
+    "web": "Local server of `confide open`",
     "errors": "Errors and warnings",
 }
 """Modules that export names, in the order in which a user meets them."""
@@ -49,7 +49,7 @@ def exported(module: Any) -> list[str]:
 
 
 def is_page(thing: Any) -> bool:
-    """Say whether a name is a class or function of ours, which has a page of its own."""
+    """Return whether an object is a class or function of confide, so that it has a page."""
     kind = inspect.isclass(thing) or inspect.isroutine(thing)
     return kind and getattr(thing, "__module__", "").startswith("confide")
 
@@ -60,7 +60,7 @@ def summary(thing: Any) -> str:
 
 
 def comment(module: ModuleType, name: str) -> str:
-    """Return the string below the line that gives a constant its value."""
+    """Return the string below the assignment of a constant."""
     body = ast.parse(inspect.getsource(module)).body
     for line, after in zip(body, [*body[1:], None], strict=True):
         if isinstance(line, ast.ImportFrom) and line.module and not line.level:
@@ -75,7 +75,7 @@ def comment(module: ModuleType, name: str) -> str:
 
 
 def constant(module: ModuleType, name: str) -> str:
-    """Return the entry of a constant or of another name for a type."""
+    """Return the entry of a constant or type alias."""
     thing = getattr(module, name)
     value = repr(thing)
     text = "\n\n".join(adapt(comment(module, name).split("\n\n")))
@@ -92,7 +92,7 @@ def title(text: str, line: str = "=") -> str:
 
 
 def table(rows: list[tuple[str, str]]) -> str:
-    """Return a table of names and what they are."""
+    """Return a table of names and their descriptions."""
     lines = [".. list-table::", "   :widths: 35 65", "   :class: names", ""]
     for name, text in rows:
         lines += [f"   * - {name}", f"     - {text}"]
@@ -114,13 +114,13 @@ def page(place: str, name: str, thing: Any) -> str:
 
 
 def theorems_of(thing: Any) -> tuple[str, ...]:
-    """Return the theorems that a mechanism names."""
+    """Return the theorems that a mechanism cites."""
     named = getattr(thing, "theorems", ())
     return named if isinstance(named, tuple) else ()
 
 
 def proof_pages() -> list[Path]:
-    """Return the pages of proofs, in the order in which the site numbers them."""
+    """Return the proof pages, in the order of their numbers on the site."""
     listed = (DOCS / "proofs" / "README.md").read_text("utf-8").split()
     pages = (DOCS / "proofs").glob("*.md")
     return sorted(
@@ -129,7 +129,7 @@ def proof_pages() -> list[Path]:
 
 
 def theorem_table(users: dict[str, list[str]]) -> str:
-    """Return the page of all theorems, with the mechanisms that name them."""
+    """Return the page of all theorems, with the mechanisms that cite them."""
     rows = []
     for path in proof_pages():
         for heading, name in HEADING.findall(path.read_text("utf-8")):
@@ -140,13 +140,13 @@ def theorem_table(users: dict[str, list[str]]) -> str:
             rows.append((theorem, f"{text}. Named by {used}." if used else f"{text}."))
     return (
         title("Theorems")
-        + "Every theorem, by page, and the mechanisms whose guarantees name it.\n\n"
+        + "All theorems, by page, with the mechanisms whose guarantees cite them.\n\n"
         + table(rows)
     )
 
 
 class Reference:
-    """The pages of all rooms, each name documented where it is first met."""
+    """The pages of all packages; a name is documented in the first one that exports it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -155,7 +155,7 @@ class Reference:
         self.written: set[Path] = set()
 
     def write(self) -> None:
-        """Write all pages, and delete those of names that are gone."""
+        """Write all pages, and delete pages of names that no longer exist."""
         self.folder.mkdir(parents=True, exist_ok=True)
         for room, text in ROOMS.items():
             self.write_room(room, text)
@@ -164,14 +164,14 @@ class Reference:
             old.unlink()
 
     def save(self, name: str, text: str) -> None:
-        """Write a page, unless it is there as it should be: Sphinx reads what is new."""
+        """Write a page unless it is unchanged, because Sphinx reads newer files again."""
         file = self.folder / f"{name}.rst"
         self.written.add(file)
         if not file.is_file() or file.read_text("utf-8") != text:
             file.write_text(text, "utf-8")
 
     def write_room(self, room: str, text: str) -> None:
-        """Write the page of a room, and those of the names that it exports first."""
+        """Write the page of a package, and the pages of the names that it exports first."""
         place = f"confide.{room}"
         module = importlib.import_module(place)
         rows, constants, pages = [], [], []
@@ -195,7 +195,7 @@ class Reference:
         self.save(place, body)
 
     def link(self, name: str, thing: Any) -> str:
-        """Return a link to where a class or function is documented."""
+        """Return a link to the page of a class or function."""
         return f":py:obj:`{name} <{self.places[id(thing)]}>`"
 
     @staticmethod
@@ -205,17 +205,17 @@ class Reference:
         return "\n".join(lines) + "\n"
 
     def write_package(self) -> None:
-        """Write the page of what `from confide import` offers."""
+        """Write the page of the names that `confide` exports."""
         package = importlib.import_module("confide")
         things = [(name, getattr(package, name)) for name in exported(package)]
         rows = [(self.link(name, thing), summary(thing)) for name, thing in things]
         rooms = [(f":doc:`confide.{room}`", f"{text}.") for room, text in ROOMS.items()]
         body = (
             title("API reference")
-            + "What ``from confide import`` offers. Names of a room are imported from it: "
+            + "Import these names from ``confide``, and all others from their package: "
             + "``from confide.mechanisms import MomentumDescent``.\n\n"
             + table(rows)
-            + title("Rooms", "-")
+            + title("Packages", "-")
             + table(rooms)
             + self.contents([*(f"confide.{room}" for room in ROOMS), "theorems"])
         )
@@ -231,7 +231,7 @@ def write_reference(app: Sphinx) -> None:
 def skip_foreign(
     _app: Sphinx, _what: str, _name: str, thing: Any, skip: bool, _options: Any
 ) -> bool | None:
-    """Leave out methods that come from other packages."""
+    """Omit methods that are inherited from other packages."""
     function = getattr(thing, "fget", thing)
     module = getattr(inspect.unwrap(function), "__module__", "") or ""
     foreign = inspect.isroutine(function) and not module.startswith("confide")

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from confide.errors import InvalidParameter
+from confide.errors import Described, InvalidParameter
 
 MODE_VARIABLE = "CONFIDE_FILE_MODE"
 SIZE_VARIABLE = "CONFIDE_MOST_BYTES"
@@ -64,7 +64,7 @@ def too_large(path: Path, most: int) -> InvalidParameter:
     return InvalidParameter(
         "file",
         f"at most {most:,} bytes long after decompression",
-        f"{path}, which is longer",
+        Described(f"{path}, which is longer"),
         f"If this is intended, raise the limit: {SIZE_VARIABLE}={16 * most} confide ...",
     )
 
@@ -212,7 +212,7 @@ class ReservedFile:
 
     def _cannot(self, must: str, error: Exception) -> InvalidParameter:
         reason = getattr(error, "strerror", None) or str(error)
-        return InvalidParameter(self._name, must, f"{self.path} ({reason})")
+        return InvalidParameter(self._name, must, Described(f"{self.path} ({reason})"))
 
 
 def write_file(path: Path, content: bytes, name: str) -> None:

@@ -30,8 +30,8 @@ NO_NOISE, NO_RIDGE = Pure(10**9), 1e-6
 class Demo:
     """Results of the demonstration.
 
-    ``noise_free`` has the coefficients of the model in ``summary``, fitted without noise
-    and with almost no ridge. Each element of ``by_epsilon`` has an epsilon, and the mean
+    ``noise_free`` holds the coefficients of the model in ``summary``, fitted without noise
+    and with almost no ridge. Each element of ``by_epsilon`` holds an epsilon, and the mean
     and the standard deviation of the test accuracy of models fitted on all columns of half
     of the patients. ``without_privacy`` is the test accuracy of an ordinary model.
     """
@@ -82,8 +82,8 @@ def _accuracies(
 ) -> tuple[tuple[tuple[float, float, float], ...], float]:
     """Return the test accuracies at all epsilons, and the accuracy without privacy.
 
-    Each element of the first result has an epsilon, and the mean and standard deviation of
-    the accuracy over several fits.
+    Each element of the first result holds an epsilon, and the mean and standard deviation
+    of the accuracy over several fits.
     """
     train, test = table.iloc[::2], table.iloc[1::2]
     truth = test["diagnosis"].to_numpy()

@@ -117,7 +117,29 @@ def _shown(value: Any) -> str:
         except ValueError:
             return "a number too long to show"
         return text if len(text) <= 200 else text[:200] + "..."
-    return f"a {type(value).__name__}"
+    kind = type(value).__name__
+    return f"{'an' if kind[0] in 'AEIOUaeio' else 'a'} {kind}"
+
+
+class Described(str):
+    """A description of what was given, which messages show without quotation marks.
+
+    Examples
+    --------
+    >>> from confide.errors import Described, InvalidParameter
+    >>> print(InvalidParameter("the table", "a file", Described("t.csv, a folder")))
+    the table must be a file; got t.csv, a folder.
+
+    A text that was given itself is quoted:
+
+    >>> print(InvalidParameter("model", "'logistic' or 'linear'", "probit"))
+    model must be 'logistic' or 'linear'; got 'probit'.
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
 
 
 class InvalidParameter(ConfideError, ValueError):

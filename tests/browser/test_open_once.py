@@ -185,7 +185,7 @@ def test_another_site_in_the_same_browser_spends_and_sees_nothing(page, context,
     other = context.new_page()
     other.goto(f"http://127.0.0.1:{foreign.server_port}/")
     other.get_by_role("button", name="Win").click()
-    other.get_by_role("heading", name="Not for this browser").wait_for()
+    other.get_by_role("heading", name="Access refused").wait_for()
     other.goto(f"http://127.0.0.1:{foreign.server_port}/")
     read = other.evaluate("url => fetch(url).then(r => r.text(), () => 'nothing')", order)
     assert read == "nothing"
@@ -215,6 +215,6 @@ def test_another_browser_is_not_let_in(page, browser, server, folder):
     stranger = new_page(browser)
     for address in (page.url, server.address, f"{server.origin}/"):
         stranger.goto(address)
-        assert "Not for this browser" in stranger.content()
+        assert "Access refused" in stranger.content()
         assert "t.csv" not in stranger.content()
     stranger.context.close()

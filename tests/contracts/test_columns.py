@@ -104,7 +104,7 @@ NUMBER_FAULTS = {
     ),
     "cells too far out": (
         {"centres": lambda *_: np.full((5, 1), 2.0)},
-        "length is at most the height",
+        "norm is at most the height",
     ),
     "possible values alike": ({"possible": (1, 1.0)}, "as a different number"),
     "no hint": ({"hint": ""}, "hint must be"),

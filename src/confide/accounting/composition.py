@@ -1,9 +1,10 @@
 """Joint privacy cost of several releases, by the tightest accounting available.
 
 Gaussian events compose in closed form. Other combinations are composed via privacy-loss
-distributions on a lattice, or via Rényi divergences if a zCDP event is among them or delta
-is extremely small. A release may depend on the outputs of earlier releases, but the
-parameters of its event may not. All results are rounded up (docs/proofs/rounding.md).
+distributions on a lattice, or via Rényi divergences if a zCDP event is among them, or if
+delta is extremely small for random batches. A release may depend on the outputs of earlier
+releases, but the parameters of its event may not. All results are rounded up
+(docs/proofs/rounding.md).
 """
 
 import math
@@ -267,13 +268,13 @@ def _sampled_curve(event: SubsampledGaussianEvent, orders: Any) -> Any:
 
 
 def _whole(event: KnownEvent) -> KnownEvent:
-    """Return the equivalent Gaussian event if every step uses all rows, else the event."""
+    """Return the equivalent Gaussian event if every step uses all rows, else ``event``."""
     full = event.full if isinstance(event, SubsampledGaussianEvent) else None
     return event if full is None else full
 
 
 def _too_fine(event: KnownEvent, delta: Fraction) -> bool:
-    """Whether delta is too small for the loss distribution of a subsampled event."""
+    """Return whether delta is too small for the loss distribution of a subsampled event."""
     if not isinstance(event, SubsampledGaussianEvent):
         return False
     return delta < smallest_delta(event.steps)

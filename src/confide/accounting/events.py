@@ -67,7 +67,7 @@ class PureEvent:
 class GaussianEvent:
     """A release that satisfies Gaussian differential privacy (mu-GDP).
 
-    Telling two neighbouring tables apart by such a release is at least as hard as telling
+    Telling two neighbouring tables apart from such a release is at least as hard as telling
     N(0, 1) from N(mu, 1).
 
     Parameters
@@ -423,7 +423,7 @@ def group_events(events: tuple[Event, ...], rows_per_person: int) -> tuple[Event
 
 
 def has_batches(events: Sequence[Event]) -> bool:
-    """Whether any of the events is a subsampled Gaussian event."""
+    """Return whether any of the events is a subsampled Gaussian event."""
     return any(isinstance(known_event(e), SubsampledGaussianEvent) for e in events)
 
 
@@ -482,7 +482,7 @@ def larger_events(
 ) -> tuple[Event, ...]:
     """Return events that bound the joint cost of releases from disjoint sets of records.
 
-    ``first`` and ``second`` are the events of the releases from each set, and both are
+    ``first`` and ``second`` are the events of the releases from the two sets, and each is
     within ``budget`` (docs/proofs/evaluation.md#holdout-exact).
     """
     shifts = whole_shift(first), whole_shift(second)

@@ -35,11 +35,12 @@ class LossBound:
     slope : float
         The slope right of the last knot.
     folded : bool, default False
-        Use \|z\| in place of z. The first knot is then 0, unless ``folds`` exceeds 2.
+        Use \|z\| in place of z. The first knot is then 0, unless ``folds`` is given.
     folds : int, default 2
         If larger than 2 and ``folded``, z is conditioned on exceeding its (1 − 1/folds)
         quantile, which is the first knot. The maximum of ``folds`` standard normal
-        variables, whatever their dependence, is stochastically no larger than this z.
+        variables, whatever their dependence, is stochastically no larger than this z. If 1
+        and ``folded``, values of z below the first knot contribute nothing.
 
     Examples
     --------
@@ -103,7 +104,7 @@ class LossBound:
 
     @property
     def largest(self) -> float:
-        """Bound on the absolute values of all numbers in the evaluation of a piece."""
+        """Bound on the absolute values of intermediate results in evaluating a piece."""
         steepest = max(self.slope, 0.0)
         return float(np.max(np.abs(self.values)) + steepest * np.max(np.abs(self.knots)))
 
@@ -194,7 +195,7 @@ def piece_deltas(
 ) -> Array:
     """Return the contribution of every linear piece to delta, rounded up.
 
-    ``largest`` bounds the absolute values of all numbers in the evaluation of a piece.
+    ``largest`` bounds the absolute values of intermediate results in evaluating a piece.
     """
     lefts, rights, offsets, slopes = pieces
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -259,8 +260,8 @@ def _last_place(knots: Array, values: Array, losses: Array) -> Array:
 def _log_between(low: Array, high: Array) -> tuple[Array, Array]:
     """Return log(Φ(high) − Φ(low)) without cancellation in either tail.
 
-    The second array has the logarithms of the larger of the two tail probabilities that are
-    subtracted.
+    The second array holds the logarithms of the larger of the two tail probabilities that
+    are subtracted.
     """
     flip = low > 0
     near = np.where(flip, -low, high)
@@ -285,7 +286,7 @@ class LossMixture:
     weights : array
         The weight of each piece.
     largest : array
-        Bound on the absolute values of all numbers in the evaluation of each piece.
+        Bound on the absolute values of intermediate results in evaluating each piece.
 
     Examples
     --------

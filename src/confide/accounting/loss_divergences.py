@@ -1,7 +1,7 @@
 """Rényi divergences and zCDP guarantees that follow from bounds on privacy losses.
 
 The module includes the cost of running a mechanism a random number of times and keeping
-the best result (docs/proofs/private-tuning.md, random-stopping).
+the best result (docs/proofs/private-tuning.md#random-stopping).
 """
 
 import math
@@ -180,7 +180,7 @@ def best_of_many_renyi(
 
     The number of runs K is random. The bound is
     ρα + (1 + η)·min over β ≥ 1 of [ρ(β − 1) + log(1/γ)/β] + log(E K)/(α − 1).
-    The proof is in docs/proofs/private-tuning.md, random-stopping.
+    The proof is in docs/proofs/private-tuning.md#random-stopping.
 
     Parameters
     ----------

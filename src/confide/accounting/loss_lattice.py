@@ -47,11 +47,11 @@ LEAST_CHANCE = 1e-300
 WHOLE_EVENT = 1e-4
 """Lattice spacing for pure and (epsilon, delta) events.
 
-Rounding increases the epsilon of each such event by at most this amount.
+Rounding increases the epsilon of each such event by less than one spacing.
 """
 
 Both: TypeAlias = tuple[Losses, Losses]
-"""Loss distributions of outputs from the table with the record, and without it."""
+"""Loss distributions of outputs from the table with the record and the one without."""
 
 
 def smallest_delta(steps: int) -> float:
@@ -193,7 +193,7 @@ def _symmetric(mu: float, rate: float, lost: float, step: float) -> Losses:
 class _Cells:
     """Lattice of losses log(1 − q + q·e^{μz−μ²/2}) for z in an interval.
 
-    ``cuts`` has the z at which the loss reaches each lattice point. Every loss exceeds
+    ``cuts`` holds the z at which the loss reaches each lattice point. Every loss exceeds
     log(1 − q), so the cut of a lattice point at or below this value is −∞. A cell is the
     interval between two consecutive cuts.
     """

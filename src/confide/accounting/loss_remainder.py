@@ -175,7 +175,8 @@ def _pure_left_in_doubles(epsilon: float, delta: float, mu: float) -> float:
 def _total(grid: Array, heights: Array, epsilon: float, mu: float) -> float:
     """Return an upper bound on the joint delta of the earlier release and a shift mu.
 
-    ``heights`` has the privacy profile of the earlier release at the epsilons in ``grid``.
+    ``heights`` holds the privacy profile of the earlier release at the epsilons in
+    ``grid``.
     """
     below, error = _chances(grid, epsilon, mu, mu / 2)
     below, error = np.append(below, 1.0), np.append(error, 2 * FUNCTION_ERROR)

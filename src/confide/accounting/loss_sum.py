@@ -33,10 +33,10 @@ NEGLIGIBLE = 50.0
 class Losses:
     """Distribution of a privacy loss on a lattice.
 
-    ``masses`` has the probabilities of the losses ``first``·step, (``first`` + 1)·step and
-    so on. ``infinite`` is the probability of an infinite loss, including all losses beyond
-    the last lattice point. ``excess`` bounds the amount by which a true loss exceeds its
-    lattice point.
+    ``masses`` holds the probabilities of the losses ``first``·step, (``first`` + 1)·step
+    and so on. ``infinite`` is the probability of an infinite loss, including all losses
+    beyond the last lattice point. ``excess`` bounds the amount by which a true loss exceeds
+    its lattice point.
     """
 
     step: float
@@ -71,7 +71,7 @@ def spread_losses(
     ``above[k]`` is the probability of a loss above lattice point ``first`` + k, with an
     error of at most ``wrong[k]``. The losses at lattice points are known to within
     ``excess``. The mass between two lattice points is split between them such that the
-    probability of the interval is unchanged under both distributions. ``gains`` has the
+    probability of the interval is unchanged under both distributions. ``gains`` holds the
     mass that moves to the upper end of each interval, times 1 − e^{−step}, rounded up.
     """
     inside = np.maximum(above[:-1] - above[1:], 0.0) + wrong[:-1] + wrong[1:]
@@ -89,7 +89,7 @@ def spread_losses(
 class LossSum:
     """A sum of independent losses on one lattice.
 
-    ``parts`` has the distinct loss distributions and the number of copies of each.
+    ``parts`` holds the distinct loss distributions and the number of copies of each.
     """
 
     parts: tuple[tuple[Losses, int], ...]
@@ -178,8 +178,8 @@ def _variance(losses: Losses) -> float:
 class _Tilted:
     """Upper bounds on the probabilities of a sum of losses, computed with tilting.
 
-    ``values`` has the losses of a window of the lattice, and ``logs`` the logarithms of the
-    bounds. ``beyond`` bounds the probability of losses above the window.
+    ``values`` holds the losses of a window of the lattice, and ``logs`` the logarithms of
+    the bounds. ``beyond`` bounds the probability of losses above the window.
     """
 
     values: Array
@@ -233,7 +233,7 @@ class _Tilted:
 
 @dataclass(frozen=True, slots=True)
 class _Window:
-    """Window of 2^k lattice points with almost all of the tilted probability of a sum.
+    """Window of 2^k lattice points that hold almost all tilted probability of a sum.
 
     ``beyond`` bounds the probability of a finite sum above the window.
     """

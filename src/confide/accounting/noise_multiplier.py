@@ -58,7 +58,7 @@ def multiplier_for(
     neighbours: Neighbours | str,
     method: Method = "best",
 ) -> float:
-    """Return the smallest noise multiplier at which all steps together fit a budget.
+    """Return the smallest noise multiplier at which all steps together fit into a budget.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def multiplier_for(
     if isinstance(budget, Zcdp):
         if part < 1:
             raise MixedBudgets(
-                "random batches save nothing under a zCDP budget: their divergences are "
+                "random batches bring no gain under a zCDP budget: their divergences are "
                 "small only for small orders, so rho is the same as without sampling. "
                 "Use Approx(epsilon, delta), or all rows in every step (rate 1)."
             )

@@ -68,7 +68,7 @@ class LossLines:
         Parameters
         ----------
         shift : float
-            The shift in units of the noise scale, which no loss η exceeds.
+            The shift in units of the noise scale; no loss η exceeds it.
 
         Returns
         -------
@@ -157,7 +157,7 @@ def spherical_cost(dimension: int, epsilon: float, scale: float) -> float:
 def smallest_spherical(
     cost: Callable[[float], float], budget: Approx, dimension: int, deviation: float
 ) -> float | None:
-    """Return a nearly minimal scale of spherical noise at which delta is in the budget.
+    """Return a nearly minimal scale of spherical noise at which delta is within the budget.
 
     Parameters
     ----------

@@ -12,10 +12,10 @@ from confide.accounting.events import Sampling
 from confide.privacy.rounding import FUNCTION_ERROR
 
 REACH_DEVIATIONS = 13.0
-"""Standard deviations beyond the tilted mean at which the integrals end."""
+"""Number of standard deviations beyond the tilted mean at which the integrals end."""
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(16)
 RELATIVE_SLACK = 1e-10
-"""Relative amount added to every integral, in addition to the rounding of its terms."""
+"""Relative amount by which integrals are raised, besides the bound on rounding errors."""
 LARGEST_ORDER = 4096
 
 

@@ -53,15 +53,15 @@ def threshold_audit(
     """Bound epsilon from below by a statistic of releases from two neighbouring tables.
 
     A threshold on the statistic is chosen on one half of the releases and evaluated on the
-    other half. Each of the two error rates gets a Clopper-Pearson bound at half of
-    ``error``.
+    other half. A Clopper-Pearson bound with half of ``error`` is computed for each of
+    the two error rates.
 
     Parameters
     ----------
     first : ndarray
         The statistic in releases from one table.
     second : ndarray
-        The statistic in as many releases from the other table.
+        The statistic in the same number of releases from the other table.
     delta : float, default=0
         The delta of the claimed guarantee.
     error : float, default=0.01
@@ -103,7 +103,7 @@ def gaussian_audit(first: Array, second: Array, delta: float, error: float = 0.0
     first : ndarray
         The statistic in releases from one table.
     second : ndarray
-        The statistic in as many releases from the other table.
+        The statistic in the same number of releases from the other table.
     delta : float
         The delta of the claimed guarantee.
     error : float, default=0.01
@@ -181,8 +181,8 @@ def exact_finding(
     """Compute the exact privacy loss of objective perturbation on one-dimensional tables.
 
     For an (epsilon, delta) budget, two noise distributions are tried: the one used for one
-    or two columns, and the Gaussian one used for many columns. Numbers of columns in
-    between are checked in tests/exact only.
+    or two columns, and the Gaussian one used for many columns. Intermediate numbers
+    of columns are tested in tests/exact only.
 
     Parameters
     ----------

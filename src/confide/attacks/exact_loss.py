@@ -124,7 +124,7 @@ class GridLaw:
     log_density : ndarray
         Logarithm of the density at each grid point.
     volume : float
-        Volume of one grid cell, the same for all of them.
+        Volume of a grid cell, the same for all cells.
     atoms : ndarray
         Probabilities of the atoms.
 
@@ -217,7 +217,8 @@ def exact_pair(
     else:
         raise InvalidParameter(
             "objective",
-            "one-dimensional, or two-dimensional, smooth and without a constraint",
+            "one-dimensional, or else two-dimensional with a smooth penalty and no "
+            "constraint",
             objective,
         )
     volume = float(np.prod((high - low) / count))

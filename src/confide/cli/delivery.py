@@ -131,7 +131,10 @@ class Delivery:
             nothing = "Nothing was charged, and nothing was released."
             return "Nothing was released." if self.place is None else nothing
         paid = self.receipts[-1]
-        remains = f"Charge {paid.number} remains: {paid.budget} of {paid.dataset}."
+        remains = (
+            f"Charge {paid.number} remains in the ledger ({paid.budget}, dataset "
+            f"{paid.dataset})."
+        )
         if self._is_on_record(paid.number):
             return f"{remains} {self._way_back(paid.number)}"
         return f"{remains} Nothing was released for it."
@@ -183,7 +186,10 @@ class Delivery:
         words = [reason]
         if self.receipts:
             paid = self.receipts[-1]
-            words.append(f"Charge {paid.number} remains: {paid.budget} of {paid.dataset}.")
+            words.append(
+                f"Charge {paid.number} remains in the ledger ({paid.budget}, dataset "
+                f"{paid.dataset})."
+            )
         words.append(f"The release is in {where}." if where else "The release is lost.")
         if self.receipts and self._is_on_record(self.receipts[-1].number):
             words.append(self._way_back(self.receipts[-1].number))

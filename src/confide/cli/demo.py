@@ -78,7 +78,7 @@ def _in_words(shown: confide.demo.Demo) -> str:
         f"At this budget the interval excludes 0 for {', '.join(sure) or signs}. "
         f"Privacy noise widens {wide} of {len(rows)} intervals more than sampling error. "
         f"{held} of the intervals contain the estimate of the same model without noise "
-        "and ridge penalty."
+        "or ridge penalty."
     )
 
 

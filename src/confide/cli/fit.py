@@ -53,7 +53,7 @@ from confide.errors import InvalidParameter, did_you_mean
 from confide.estimators.catalogue import ESTIMATORS, model_names
 
 PICTURE_ROOM = SCORE_ROOM = 2**20
-"""Bytes of disk space reserved for a plot, and as many for a score."""
+"""Bytes of disk space reserved for a plot, and the same again for a score."""
 SCORE_FILE = "the score file"
 
 
@@ -306,8 +306,8 @@ def _print_release(
         theorem = confide.mechanisms.WithIntervals.theorems[0]
         less = confide.privacy.shortfall((theorem,))
         print_note(
-            "No confidence intervals: --intervals auto computes them from the same budget"
-            + ("; the guarantee is then CLAIMED." if less else ".")
+            "No confidence intervals were computed. Add --intervals auto to compute them "
+            "from the same budget" + ("; the guarantee is then CLAIMED." if less else ".")
         )
     if plot is not None:
         console.print(f"Picture written to {plot}.", markup=False, soft_wrap=True)

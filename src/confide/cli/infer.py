@@ -54,9 +54,9 @@ def infer(
     per: Annotated[
         str,
         typer.Option(
-            help="Change of a numeric column: unit, range, deviation (about one standard "
-            "deviation), or amounts such as age=10,income=1000 (default: range for "
-            "effects, unit for ratios)."
+            help="Change in a numeric column for which effects are shown: unit, range, "
+            "deviation (about one standard deviation), or amounts such as "
+            "age=10,income=1000 (default: range for effects, unit for ratios)."
         ),
     ] = "",
     marginal: Annotated[
@@ -147,8 +147,9 @@ class Questions:
     def tests(self, columns: Sequence[str], without: Sequence[str]) -> list[WaldTest]:
         """Return one Wald test per list of columns in ``columns`` and in ``without``.
 
-        Each list is a text with commas. The columns in a list are tested jointly; those in
-        ``without`` by comparison with the smaller model that omits them.
+        Each list is a text in which commas separate the columns. The columns in a list are
+        tested jointly; those in ``without`` by comparison with the smaller model that omits
+        them.
         """
         ask = self.estimator
         found = [ask.wald_test(self._names(one), label=self.label) for one in columns]

@@ -53,7 +53,7 @@ _PHRASES = (
     (r"\bintervals=True, or a share of the budget such as", "--intervals auto, or"),
     (r"intervals=Intervals\(of='plain'\)", "--intervals auto --intervals-of plain"),
     (r"'earlier' is given", "--earlier is given"),
-    (r"\bread the table whole\b", "read the table whole (--no-stream)"),
+    (r"\bread the whole table into memory\b", "\\g<0> (--no-stream)"),
     (r", or in Python [^)]*\)\)", ""),
 )
 
@@ -300,7 +300,7 @@ def print_charge(
     proved_for, under = guarantee.neighbours, account.neighbours
     paid = f"Charged {guarantee.budget} to {account.dataset}"
     if proved_for is not under:
-        paid += f", counted for {under} as a removal and an addition"
+        paid += f", counted for {under} at the cost of a removal plus an addition"
     console.print(f"{paid}; left: {account.left}, {under} neighbours.", markup=False)
     if anchor is not None:
         print_anchor(anchor)
@@ -309,8 +309,8 @@ def print_charge(
 def print_anchor(anchor: str) -> None:
     """Print the anchor, which is needed to check later that no ledger entry was lost."""
     print_note(
-        f"Anchor {anchor}: store it outside the ledger; confide budget --since checks "
-        "the ledger against it."
+        f"Anchor {anchor}: store it outside the ledger. With it, confide budget --since "
+        "can check that no entry has been lost."
     )
 
 

@@ -36,8 +36,10 @@ from confide.estimators.catalogue import model_names
 USUAL_MECHANISMS = ("objective", "output")
 """Mechanisms that are compared by default."""
 OFTEN_IDENTIFIED = 0.75
-"""Columns that have an interval in a smaller share of the simulated tables are reported as
-hidden by noise."""
+"""Share of the simulated tables in which a column should have an interval.
+
+Columns with a smaller share are reported as hidden by noise.
+"""
 WITHOUT_INTERVALS = (
     "\nIntervals are computed only with --intervals, and use part of the budget."
 )
@@ -262,8 +264,8 @@ def _fit_plans(models: list[Any], rows: int) -> tuple[confide.planning.FitPlan, 
 def _aims(plan: confide.planning.FitPlan, width: str) -> tuple[dict[str, Any], ...]:
     """Return the smallest number of rows and the smallest budget for a desired width.
 
-    The first answer holds for half of the simulated tables, the second (``cautious``) for
-    three quarters of them.
+    There are two answers: one that holds for half of the simulated tables, and one
+    (``cautious``) that holds for three quarters of them.
     """
     name, _, text = width.rpartition("=")
     if not name:
@@ -426,7 +428,7 @@ def _print_ranges(plan: confide.planning.RangePlan, *, as_json: bool) -> None:
     )
     console.print(
         "[dim]Found: share of simulated tables in which the estimated range is at most "
-        "twice as long as the distance between the quantiles that it estimates, with at "
+        "twice as wide as the distance between the quantiles that it estimates, with at "
         "most 5 % of the values outside.[/dim]"
     )
 

@@ -12,7 +12,7 @@ import confide
 from confide._files import ReservedFile
 from confide.cli.output import AsJson, console, open_ledger, print_json, print_table
 from confide.cli.screen import visible
-from confide.errors import InvalidParameter
+from confide.errors import Described, InvalidParameter
 
 RANGES_FORMAT = "confide-ranges"
 
@@ -58,7 +58,7 @@ def _file_of(content: str) -> bytes:
             return str(record["schema"]).encode()
     except (ValueError, TypeError, KeyError, RecursionError):
         must = "a charge whose release is a model or ranges"
-        raise InvalidParameter("--charge", must, "another release") from None
+        raise InvalidParameter("--charge", must, Described("another release")) from None
     return confide.estimators.file_content(record)
 
 

@@ -10,7 +10,7 @@ import typer
 import confide
 from confide._files import check_apart, same_place, write_file
 from confide.cli.output import AsJson, ModelFile, console, open_ledger, print_json
-from confide.errors import InvalidParameter
+from confide.errors import Described, InvalidParameter
 from confide.estimators.catalogue import ESTIMATORS
 
 
@@ -87,7 +87,9 @@ def _section(path: Path, estimator: Any) -> confide.reporting.ScoreSection:
         estimator.release_
     ):
         raise InvalidParameter(
-            "--score", "a score of the model in the report", f"{path}, of another model"
+            "--score",
+            "a score of the model in the report",
+            Described(f"{path}, of another model"),
         )
     return confide.evaluation.section_of(score)
 

@@ -199,7 +199,11 @@ def _print_comparison(
         )
         return
     fine = len(found.findings) - len(amiss)
-    effect = "; a fit would accept the others as described above" if amiss else ""
+    effect = (
+        "; a fit would accept the others too, and treat them as described above"
+        if amiss
+        else ""
+    )
     console.print(
         f"{fine} of {len(found.findings)} columns agree fully with the schema{effect}."
     )

@@ -36,7 +36,7 @@ from confide.cli.tables import (
     check_table,
     open_for_fit,
 )
-from confide.errors import InvalidParameter
+from confide.errors import Described, InvalidParameter
 
 if TYPE_CHECKING:
     from confide.evaluation import ModelScore
@@ -161,7 +161,7 @@ def schema_of(estimator: Any, model: Path) -> confide.Schema:
         raise InvalidParameter(
             "the model",
             "fitted with a schema, which defines how a table is read",
-            f"{model}, which has none",
+            Described(f"{model}, which has none"),
             "In Python: model.private_score(X, budget, y=y).",
         )
     public: confide.Schema = estimator.schema_

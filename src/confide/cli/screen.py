@@ -127,7 +127,7 @@ def silence(stream: Any) -> None:
 
 
 def spell(error: UnicodeError) -> tuple[str, int]:
-    """Handle a codec error: spell out or escape characters that the encoding lacks."""
+    """Handle a codec error: replace or escape characters that the encoding lacks."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     wrong = error.object[error.start : error.end]
@@ -139,7 +139,7 @@ def _code(sign: str) -> str:
 
 
 def spell_what_cannot_be_printed() -> None:
-    """Make both output streams spell out characters that their encoding lacks."""
+    """Make both output streams replace or escape characters that their encoding lacks."""
     codecs.register_error(HANDLER, spell)
     for stream in (sys.stdout, sys.stderr):
         change: Any = getattr(stream, "reconfigure", None)

@@ -20,7 +20,7 @@ import confide
 from confide._files import check_apart
 from confide.cli.output import err_console
 from confide.cli.progress import SweepBar
-from confide.errors import InvalidParameter
+from confide.errors import Described, InvalidParameter
 
 TableName = Annotated[
     str,
@@ -74,7 +74,7 @@ def check_table(table: str) -> None:
         raise InvalidParameter(
             "the table",
             'a file, a folder, or a pattern in quotes such as "visits/*.parquet"',
-            f"{table}, which does not exist",
+            Described(f"{table}, which does not exist"),
         )
 
 
@@ -134,7 +134,10 @@ def open_for_fit(
             yield held
     elif way.streams(table):
         parts = confide.data.open_table(table)
-        _say(f"{table} is read once from beginning to end in every sweep.")
+        _say(
+            f"{table} is not held in memory: every pass over the data (sweep) reads it "
+            "from beginning to end."
+        )
         with SweepBar(err_console, "reading the table").shown():
             yield parts
     else:

@@ -26,7 +26,7 @@ PAIR_BINS = 6
 
 @dataclass(frozen=True, slots=True)
 class CountPrice:
-    """Noise on the counts of tables and range queries, and the event for all counts."""
+    """Noise on the counts of tables and range queries, and their joint accounting event."""
 
     tables: CountNoise
     ranges: CountNoise

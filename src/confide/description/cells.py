@@ -155,7 +155,7 @@ def bin_label(cells: NumberCells, low: float, high: float) -> str:
 
 
 def is_number(part: Any) -> bool:
-    """Return whether a column is counted in bins, having no list of possible values."""
+    """Return whether a column has no list of possible values and is counted in bins."""
     return not part.levels and not getattr(part, "possible", ())
 
 

@@ -30,7 +30,7 @@ MOST_SHOWN_BINS = 20
 class RowCount:
     """Number of rows, estimated as a weighted mean of the totals of all tables.
 
-    ``part`` has the weights of the tables, which are 0 if the number of rows is public.
+    ``part`` holds the weights of the tables, which are 0 if the number of rows is public.
     """
 
     value: float
@@ -313,7 +313,7 @@ def quantile_at(cells: NumberCells, rising: Array, share: float) -> float:
 
 
 def histogram(cells: NumberCells, counts: Array, basis: Basis) -> tuple[LevelLine, ...]:
-    """Merge adjacent bins to a histogram with at most ``MOST_SHOWN_BINS`` bins."""
+    """Merge adjacent bins into a histogram with at most ``MOST_SHOWN_BINS`` bins."""
     edges, inner = cells.shown_edges, counts[1:-2]
     step = next(k for k in (1, 2, 4, 5, 10, 20) if cells.bins <= k * MOST_SHOWN_BINS)
     lines = []

@@ -22,7 +22,7 @@ class IntervalEstimate:
     def around(
         cls, value: float, reach: float, least: float = -math.inf, most: float = math.inf
     ) -> "IntervalEstimate":
-        """Return an estimate and an interval of given half-width, clipped to bounds."""
+        """Return an estimate with an interval of a given half-width, clipped to bounds."""
         mid = float(min(max(value, least), most))
         return cls(mid, max(mid - reach, least), min(mid + reach, most))
 

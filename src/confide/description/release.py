@@ -72,7 +72,7 @@ RangeUse = Literal["private", "public"]
 
 @dataclass(frozen=True, slots=True)
 class DescriptionPlan:
-    """The counts to be released in a description, and their cost, from public information.
+    """Plan of a description from public information: the counts to release and their cost.
 
     ``schema`` is the declared schema, ``pairs`` are the pairs of columns to cross-tabulate,
     and ``queries`` are the queries for ranges.
@@ -284,7 +284,7 @@ def plan_description(
         plan = replace(plan, guarantee=plan.guarantee.assuming(line))
     large = [table for table in plan.tables(schema, MAX_ROWS) if table.size > MOST_CELLS]
     if large:
-        must = f"pairs of columns whose table has at most {MOST_CELLS:,} cells"
+        must = f"pairs of columns whose cross-tabulation has at most {MOST_CELLS:,} cells"
         raise InvalidParameter("pairs", must, list(large[0].names))
     return plan
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 ABOUT_INTERVALS = (
     "Intervals of counts, and of the number of rows, are for this table and cover the "
-    "noise only. All others are for the population from which the rows were drawn "
-    "independently, and cover noise and sampling error."
+    "noise only. All others are for the population, cover noise and sampling error, and "
+    "assume that the rows were drawn from it independently."
 )
 ABOUT_NUMBERS = (
     "Means and standard deviations are those of values clamped to the range; quantiles "
@@ -39,7 +39,7 @@ class ShownLine:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Name, note and printed lines of one column; ``bars`` are those of its histogram."""
+    """Name, note and printed lines of one column, and the bars of its histogram."""
 
     name: str
     note: str

@@ -1,8 +1,8 @@
 """Base class of the estimators, with the steps of a fit: check, calibrate and release.
 
-Parameters are checked first, then the types, shapes and finiteness of the data. Noise and
-ridge are calibrated from public information. Rows are summed and noise is drawn only after
-the last check that can raise an error.
+Parameters are checked first, then the types, shapes and finiteness of the data. The
+noise and the ridge are calibrated from public information. Rows are summed and noise is
+drawn only after the last check that can raise an error.
 """
 
 from abc import ABC, abstractmethod
@@ -20,7 +20,7 @@ from confide._interrupts import uninterrupted
 from confide._types import AnyArray, Array
 from confide.data import INTERCEPT, Display, Schema, read_table
 from confide.data.schema.case_weights import NO_CASES
-from confide.errors import ConfideError, InvalidParameter
+from confide.errors import ConfideError, Described, InvalidParameter
 from confide.estimators._bounding import Bounding, bounding_for, bounding_of
 from confide.estimators._cases import check_offset_of, read_weight_cap
 from confide.estimators._habits import SklearnHabits
@@ -70,10 +70,11 @@ from confide.privacy import (
 from confide.privacy.guarantee import PUBLIC_LABELS
 
 BOUNDS = {
-    "row_norm": "It bounds the length of a feature row; longer rows are scaled down to it.",
-    "target_bound": "It bounds the target; values beyond it are clamped.",
+    "row_norm": "It bounds the Euclidean norm of every row of features. Rows with a larger "
+    "norm are scaled down to this bound.",
+    "target_bound": "It bounds the target; values beyond this bound are clamped.",
     "slope_bound": "It bounds the slope of the loss; steeper slopes are clipped.",
-    "coef_norm": "It bounds the length of the coefficient vector.",
+    "coef_norm": "It bounds the norm of the coefficient vector.",
 }
 """Names of public bounds that a user may set, with explanations for error messages."""
 
@@ -106,7 +107,7 @@ class PrivateLinearModel(
         """Return the rule by which the target is read and coded as numbers."""
 
     def _units(self, schema: Schema | None) -> tuple[float, float]:
-        """Return factor and constant that convert linear predictors to the user's units."""
+        """Return the factor and constant that convert linear predictors to user units."""
         return 1.0, 0.0
 
     @property
@@ -237,7 +238,8 @@ class PrivateLinearModel(
     def rehearse(self, X: Any, y: Any = None) -> DryRun:
         """Return the guarantee that a fit to this table would have, at no privacy cost.
 
-        All checks of `fit` are made, but no noise is drawn and no ledger is charged.
+        All checks of `fit` are made, except whether enough budget is left in the ledger. No
+        noise is drawn and no ledger is charged.
 
         Parameters
         ----------
@@ -316,7 +318,7 @@ class PrivateLinearModel(
         return True
 
     def adopt(self, release: Release, charge_entry: Charge | None = None) -> Any:
-        """Replace the release by one of the same coefficients with another guarantee.
+        """Replace the release by one with the same coefficients and another guarantee.
 
         A search fits many models for a single charge, so the guarantee of the selected
         model must cover all these fits.
@@ -338,7 +340,7 @@ class PrivateLinearModel(
             raise InvalidParameter(
                 "release",
                 "the release of this fit, changed only in its guarantee",
-                "other coefficients",
+                Described("other coefficients"),
             )
         self.release_ = release
         if charge_entry is not None:
@@ -374,7 +376,9 @@ class PrivateLinearModel(
         width = self.n_features_in_ if self.schema is None else len(self.schema.features)
         if release.value.shape != shape or width != self.n_features_in_:
             must = f"an array of shape {shape}"
-            raise InvalidParameter("coefficients", must, f"shape {release.value.shape}")
+            raise InvalidParameter(
+                "coefficients", must, Described(f"shape {release.value.shape}")
+            )
 
     def _set_coefficients(self, value: Array) -> None:
         """Split released coefficients into slopes and intercepts, in the user's units."""
@@ -444,7 +448,7 @@ class PrivateLinearModel(
         return display_of_release(self.release_, names, factors)
 
     def _factors(self, schema: Schema | None, columns: int, height: float) -> Array:
-        """Return the factors that undo the scaling of target and constant column."""
+        """Return the factors that undo the scaling of the target and constant column."""
         factors = np.full(columns + bool(self.fit_intercept), self._units(schema)[0])
         if self.fit_intercept:
             factors[-1] *= height

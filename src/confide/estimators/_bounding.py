@@ -22,12 +22,13 @@ from confide.mechanisms import (
 from confide.mechanisms.base import EntryMechanism
 
 NO_ROW_NORM = (
-    "an array needs row_norm, a public bound on the Euclidean length of its rows. Longer "
-    "rows are scaled down to it, and the noise grows with it. It must not be computed from "
-    "the rows. If every column lies between -1 and 1, use the square root of the number "
-    "of columns: row_norm=3 for 9 columns. It is best to declare raw columns, such as an "
-    "age or an income, in a schema (schema=Schema(...)): fit then takes a DataFrame and "
-    "scales every column by its public range."
+    "an array needs row_norm, a public bound on the Euclidean norm of its rows. Rows with "
+    "a larger norm are scaled down to this bound; the larger the bound, the more noise is "
+    "added. The bound must not be computed from the rows. If every column lies between -1 "
+    "and 1, use the square root of the number of columns: row_norm=3 for 9 columns. It is "
+    "best to declare raw columns, such as an age or an income, in a schema "
+    "(schema=Schema(...)): fit then takes a DataFrame and scales every column by its "
+    "public range."
 )
 
 
@@ -56,7 +57,7 @@ class Bounding:
         *,
         constant: bool = True,
     ) -> InMemoryRows:
-        """Return bounded rows, wrapped in an object whose values only mechanisms read."""
+        """Return bounded rows, wrapped in an object that only mechanisms may read."""
         height = self.height if constant else 0.0
         if self.entries is not None:
             return bound_entries(features, target, self.entries, height).with_cases(cases)

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from confide.data.matrix.sums import Partial
-from confide.errors import InvalidParameter
+from confide.errors import Described, InvalidParameter
 from confide.estimators._prepare import dataset_name
 from confide.estimators._score import (
     Payment,
@@ -64,8 +64,9 @@ def compare_models(
     A difference is the score of the first model minus that of the second. Both models must
     predict the same target and be of the same type: classifiers, linear regressions or
     Poisson regressions. If only one of two classifiers predicts probabilities (a
-    support-vector machine does not), they are compared by error rates and areas under the
-    ROC curve. The guarantee is PROVED (docs/proofs/evaluation.md).
+    support-vector machine does not), they are compared by error rates and, with two
+    classes, areas under the ROC curve. The guarantee is PROVED
+    (docs/proofs/evaluation.md).
 
     Parameters
     ----------
@@ -134,18 +135,18 @@ def check_same_target(first: Any, second: Any) -> None:
     schemas = (first.schema_, second.schema_)
     if (schemas[0] is None) != (schemas[1] is None):
         must = "both fitted with a schema, or both without"
-        raise InvalidParameter("models", must, "only one with a schema")
+        raise InvalidParameter("models", must, Described("only one with a schema"))
     if schemas[0] is None or schemas[1] is None:
         return
     aims = [(s.target.column, s.target.labels, s.target.missing) for s in schemas]
     if aims[0] != aims[1]:
         must = "for the same target: the same column, labels and rule for missing values"
         apart = next(pair for pair in zip(*aims, strict=True) if pair[0] != pair[1])
-        raise InvalidParameter("models", must, f"{apart[0]} and {apart[1]}")
+        raise InvalidParameter("models", must, Described(f"{apart[0]} and {apart[1]}"))
     counts = [schema.rows_per_person for schema in schemas]
     if counts[0] != counts[1]:
         must = "fitted with the same rows_per_person"
-        raise InvalidParameter("models", must, f"{counts[0]} and {counts[1]}")
+        raise InvalidParameter("models", must, Described(f"{counts[0]} and {counts[1]}"))
     own = {column.name for column in schemas[0].columns}
     missing = [c.name for c in schemas[1].columns if c.name not in own]
     if missing:

@@ -20,7 +20,7 @@ USUAL_FITS = 6
 """Number of fits in a cross-validation with five folds and a final refit."""
 _numbers = count()
 _unbooked: Counter[str] = Counter()
-"""Number of fits without a ledger in this process, by model including its clones."""
+"""Number of fits without a ledger in this process, for each model with its clones."""
 
 
 class SklearnHabits(BaseEstimator):  # type: ignore[misc]
@@ -99,7 +99,7 @@ class SklearnHabits(BaseEstimator):  # type: ignore[misc]
         return tuple(f"x{j}" for j in range(self.n_features_in_))
 
     def _assuming(self, guarantee: Guarantee) -> Guarantee:
-        """Add the assumptions about the features of an array, or about earlier releases."""
+        """Add to a guarantee the assumptions about array features or earlier releases."""
         schema = self.schema
         for line in (ROW_BY_ROW,) if schema is None else schema.assumptions:
             guarantee = guarantee.assuming(line)

@@ -10,7 +10,7 @@ import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from confide.data import Schema
-from confide.errors import InvalidParameter, did_you_mean
+from confide.errors import Described, InvalidParameter, did_you_mean
 from confide.estimators._summary import coefficient_lines, row_facts
 from confide.estimators._table_lines import table_lines, term_name
 from confide.inference import (
@@ -58,7 +58,7 @@ class InferenceMethods:
                 "this model",
                 "fitted with intervals: standard errors, tests and contrasts come from "
                 "the same release",
-                "one without",
+                Described("one without"),
                 "Fit with intervals=True, or a share of the budget such as 0.2.",
             )
         return self._inference_at(self._coding_of(label))
@@ -471,7 +471,7 @@ class InferenceMethods:
         Returns
         -------
         estimator
-            A copy that reports the same release with other contrasts, at no cost.
+            A copy that reports the same release relative to the new levels, at no cost.
         """
         if self.schema is None:
             must = "left out for a model without a schema"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from confide._files import read_limited
-from confide.errors import ConfideError, InvalidParameter
+from confide.errors import ConfideError, Described, InvalidParameter
 from confide.estimators._base import PrivateLinearModel
 from confide.estimators._model_file import (
     FORMAT,
@@ -76,7 +76,7 @@ def load_model(path: str | Path) -> Any:
             "model file",
             "unchanged since confide wrote it",
             reason,
-            "Save the model again.",
+            "Save the model again, or restore the file from a backup.",
         ) from None
 
 
@@ -94,7 +94,7 @@ def read_record(path: Path) -> dict[str, Any]:
         raise InvalidParameter(
             "model file",
             f"of format {FORMAT_VERSION}",
-            f"{path} of format {found}",
+            Described(f"{path} of format {found}"),
             "Read it with the version of confide that wrote it.",
         )
     return record

@@ -116,7 +116,7 @@ def release_hash(release: Release) -> str:
 
 
 def coefficients_hash(release: Release) -> str:
-    """Return the SHA-256 of released coefficients, by which a score names its model.
+    """Return the SHA-256 of released coefficients, by which a score identifies its model.
 
     Parameters
     ----------
@@ -442,7 +442,7 @@ def _mechanism_record(mechanism: Any) -> dict[str, Any]:
 
 
 class _NotStored(Exception):
-    """A component of a mechanism is not registered, so a file cannot restore it."""
+    """A component of a mechanism is not registered, so it cannot be stored in a file."""
 
 
 def _settings(part: Any) -> dict[str, Any]:

@@ -88,7 +88,7 @@ class PreparedFit:
         )
 
     def release(self, entropy: Entropy) -> Release:
-        """Release the coefficients, with the guarantee for all rows of a person."""
+        """Release the coefficients, with a guarantee that covers all rows of a person."""
         if isinstance(self.calibration, RangesCalibration):
             found = self._release_with_ranges(self.calibration, entropy)
         else:
@@ -138,7 +138,7 @@ class CalibratedFit:
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """Result of a rehearsed fit: its guarantee, dataset name and labels.
+    """Result of a dry run of a fit: its guarantee, dataset name and labels.
 
     ``dataset`` is the name under which the fit would be recorded; None without a ledger.
     ``labels`` are the labels read from the target; None if the labels were declared or the
@@ -177,7 +177,7 @@ def prepare(spec: FitSpec, reading: Reading, *, target_in_table: bool) -> Prepar
         tasks = coded_rows(rows, task.codings)
         count = rows.table_count
         return PreparedFit(spec, reading, calibration, tasks, row_count=count)
-    # Rows are read again with the estimated ranges, so the present ones are not kept.
+    # Rows are read again with the estimated ranges, so those read so far are not stored.
     names = [query.name for query in spec.possible_queries()]
     by_name = dict(zip(names, counts, strict=True))
     own = [by_name[query.name] for query in calibration.queries]
@@ -197,12 +197,12 @@ def _enclose(
 def coded_rows(
     rows: InMemoryRows | PartitionedRows, codings: Sequence[Code]
 ) -> Iterable[Rows]:
-    """Return a reusable iterable of the rows with each coding of the target in turn."""
+    """Return a reusable iterable of the rows, once for each coding of the target."""
     return Reiterable(lambda: (rows.with_target(code) for code in codings))
 
 
 def dataset_name(schema: Schema | None, ledger: Any) -> str:
-    """Return the dataset name for charges in a ledger, or raise an error if it is unclear.
+    """Return the dataset name for charges in a ledger; raise if it is absent or ambiguous.
 
     The dataset name is that of the schema or, for data without a schema, the one given to
     `Ledger.for_dataset`.

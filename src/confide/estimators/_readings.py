@@ -135,7 +135,7 @@ class Reading(Protocol):
         ...
 
     def enclose(self, bounding: Bounding) -> InMemoryRows | PartitionedRows:
-        """Return bounded rows, which only mechanisms read; the target is not yet coded."""
+        """Return bounded rows for mechanisms only; the target is not yet coded."""
         ...
 
     def enclose_and_count(
@@ -199,7 +199,7 @@ class InMemory:
         return self.features.shape[1]
 
     def enclose(self, bounding: Bounding) -> InMemoryRows:
-        """Return bounded rows, wrapped in an object whose values only mechanisms read."""
+        """Return bounded rows, wrapped in an object that only mechanisms may read."""
         rows = bounding.enclose(self.features, self.target, self.cases)
         return replace(rows, listed=self.listed)
 
@@ -319,7 +319,7 @@ class InParts:
         return replace(_read_in_parts(spec, self.table, self.y), about=count)
 
     def enclose(self, bounding: Bounding) -> PartitionedRows:
-        """Read all parts once and return bounded rows, which a cluster keeps in memory."""
+        """Read all parts once and return bounded rows; a cluster keeps them in memory."""
         prepare = PrepareChunk(self.split, self.task.read, bounding, self.width)
         return self._over(prepare, bounding)
 
@@ -373,7 +373,7 @@ class SplitChunk:
     beside: bool
 
     def __call__(self, piece: Any) -> tuple[Matrix, Any, int, Any]:
-        """Return features, target, the number of rows, and the rows of the table.
+        """Return features, target, the row count of the chunk, and the rows as a table.
 
         If the schema drops rows without a target, these are counted but not returned.
         """

@@ -56,7 +56,7 @@ class ResponseMethods:
         if schema is not None and has_terms(schema.effects):
             raise InvalidParameter(
                 "marginal effects",
-                "requested from a model without interactions and splines",
+                "requested from a model without interactions or splines",
                 list(schema.terms),
                 "Compare mean_intervals of rows that differ in one column.",
             )
@@ -149,7 +149,7 @@ class ResponseMethods:
         return int(np.argmin(np.abs(table - asked.released).sum(axis=1)))
 
     def _design(self: Any, X: Any) -> Array:
-        """Return the design matrix of ``X``, multiplied by the unit of the predictor."""
+        """Return the design matrix of ``X``, in the user's unit of the linear predictor."""
         schema, bounding = self.schema_, self._bounding
         if schema is not None:
             rows = schema.design(read_table(X, schema, target=False))
@@ -172,7 +172,7 @@ class ResponseMethods:
         return np.asarray(unit * np.hstack([rows, constant]))
 
     def _middle_row(self: Any) -> Array:
-        """Return a design row with numbers in mid-range and categories at baselines."""
+        """Return a design row with numbers in mid-range and categories at the baseline."""
         schema = self.schema_
         if schema is None:
             return np.zeros((1, self.release_.value.shape[-1]))
@@ -186,7 +186,7 @@ class ResponseMethods:
         return np.asarray(unit * np.append(row, last))[None, :]
 
     def _steps(self: Any, asked: Inference) -> tuple[MarginalStep, ...]:
-        """Return the changes of a row for marginal effects, except to impossible values."""
+        """Return the changes of a row for marginal effects, without impossible changes."""
         schema, found = self.schema_, []
         unit, start = self._units(schema)[0], 0
         for number, term in enumerate(asked.terms.terms):

@@ -159,7 +159,7 @@ class ScoredModel:
         )
 
     def _reach(self) -> tuple[float, float]:
-        """Return centre and half-width of an interval that holds all linear predictors."""
+        """Return the centre and half-width of an interval containing all predictors."""
         longest = self._bounding.norm(self.n_features_in_)
         reach = longest * float(np.linalg.norm(self._slopes[0]))
         offset = None if self.schema_ is None else self.schema_.offset

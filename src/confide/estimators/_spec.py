@@ -343,10 +343,10 @@ class FitSpec:
 def range_queries(spec: FitSpec, schema: Schema, rows: int | None) -> list[RangeQuery]:
     """Return queries for the ranges that a fit estimates.
 
-    If the mode is "private", or if there are enough rows, these are all ranges that are not
-    declared public. Otherwise they are those that the schema declares private and those of
-    columns without limits. ``rows`` is the approximate number of rows, or None if it is not
-    public.
+    In mode "public" there are none. In mode "private", and in mode "auto" if there are
+    enough rows, these are all ranges that are not declared public. Otherwise they are those
+    that the schema declares private and those of columns without limits. ``rows`` is the
+    approximate number of rows, or None if it is not public.
     """
     wanted = spec.intervals
     inference = wanted is not None and wanted.of == "plain"
@@ -369,7 +369,7 @@ def range_queries(spec: FitSpec, schema: Schema, rows: int | None) -> list[Range
         raise InvalidParameter(
             "range of the target",
             "declared when target_bound, slope_bound or coef_norm is given, because "
-            "these are in its unit",
+            "these are in the unit of the target",
             "none",
             "Leave those bounds out, or declare lower and upper of the target.",
         )
@@ -414,7 +414,8 @@ def check_penalty(mechanism: Mechanism, l1: float, penalty: Any) -> None:
             "l1",
             "greater than 0 for mechanism='adaptive', which weights an l1 penalty",
             l1,
-            "A good value is near the scale of the noise: try 5, or mechanism='objective'.",
+            "A good value is near the scale of the noise: try 5. Or use "
+            "mechanism='objective'.",
         )
 
 
@@ -429,6 +430,7 @@ def check_coordinates(penalty: Penalty, dimension: int) -> None:
     if not fits:
         raise InvalidParameter(
             "penalty",
-            f"defined for {dimension} coefficients; any intercept is the last of them",
+            f"defined for {dimension} coefficients (with the intercept last, if there is "
+            "one)",
             penalty,
         )

@@ -49,7 +49,8 @@ def release_facts(release: Release) -> Facts:
     facts = (("Noise", noises), ("Ridge", f"l2 = {release.l2:.6g}"))
     if release.record_norm is None:
         return facts
-    text = f"a row of length {release.record_norm:.3g} has weight 1, longer rows have less"
+    norm = f"{release.record_norm:.3g}"
+    text = f"a row of norm {norm} has weight 1, rows of larger norm have less"
     return (*facts, ("Records", text))
 
 
@@ -119,7 +120,7 @@ def bounding_facts(release: Release) -> Facts:
     if entries.length is None:
         return (("Entries", f"at most {entries.most:g}; larger entries are clipped"),)
     text = f"the {entries.few} largest of a row have norm at most {entries.length:.4g}"
-    return (("Entries", f"{text}; longer rows are scaled down"),)
+    return (("Entries", f"{text}; rows of larger norm are scaled down"),)
 
 
 def selection_facts(names: Sequence[str], candidates: int) -> Facts:

@@ -16,10 +16,10 @@ FOUR_FIFTHS = 2.5631
 def effect_amounts(effect: Any) -> tuple[tuple[float, ...], float]:
     """Return range widths for the coefficients of an effect, and a standard deviation.
 
-    The approximate standard deviation is a share of the range. There is one width per
-    displayed coefficient. Levels, Boolean columns and splines have width 1. For a power of
-    a number, the width of its range is raised to that power. An interaction has the width
-    of the product of its numbers, each measured from the middle of its range.
+    The standard deviation is approximate, and given as a share of the range. There is one
+    width per displayed coefficient. Levels, Boolean columns and splines have width 1. For a
+    power of a number, the width of its range is raised to that power. An interaction has
+    the width of the product of its numbers, each measured from the middle of its range.
     """
     count = len(effect.lines().names)
     if isinstance(effect, PolynomialTerm):
@@ -76,7 +76,7 @@ def term_name(schema: Schema | None, asked: Any) -> Any:
 
 
 def _factors(term: Any) -> list[str]:
-    """Return the parts of a term in sorted order, so that equal terms compare equal."""
+    """Return the factors of a term in sorted order, so that equal terms compare equal."""
     return sorted(map(text_of, getattr(term, "parts", (term,))))
 
 

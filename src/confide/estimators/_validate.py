@@ -37,7 +37,7 @@ class NotNumbers(InvalidData, TypeError):
 
 
 LARGEST = 1e100
-"""Public parameters must lie between this number and its inverse, to avoid overflow."""
+"""Public parameters must lie between this number and its reciprocal, to avoid overflow."""
 
 
 def read_number(name: str, value: Any, do: str, *, zero: bool = False) -> float:
@@ -231,7 +231,7 @@ def check_several(labels: AnyArray) -> AnyArray:
 def label_codes(y: Any, count: int, classes: tuple[Any, ...]) -> AnyArray:
     """Return the class index of each row.
 
-    Labels outside ``classes`` have index −1; with two integer classes they may have 0.
+    Labels outside ``classes`` have index −1 or, with two integer classes, possibly 0.
     """
     if _is_text(y, count) or (
         isinstance(y, CodedText) and len(y) == count and not y.missing
@@ -258,7 +258,7 @@ def _label_column(y: Any, count: int) -> AnyArray:
 
 
 def _is_text(y: Any, count: int) -> bool:
-    """Whether a target is a text column without missing values, which needs no copy."""
+    """Whether a target is a text column without missing values, so no copy is needed."""
     kinds = (pd.StringDtype, pd.CategoricalDtype)
     text = isinstance(y, pd.Series) and isinstance(y.dtype, kinds)
     return text and len(y) == count and not y.isna().any()

@@ -12,7 +12,7 @@ from confide.ledger.chain import read_anchor
 
 
 def check_booked(path: str | Path, ledger: Ledger) -> Entry:
-    """Check a model file against the ledger that it was charged to.
+    """Check a model file against the ledger to which its fit was charged.
 
     A file that was changed after its fit, for example in its budget or its units, does not
     have the recorded hash.
@@ -92,7 +92,7 @@ def _entry(record: dict[str, Any], ledger: Ledger) -> Entry | None:
 
 
 def _kept_hash(record: dict[str, Any]) -> str:
-    """Return the hash of a file, or "" if it has numbers that JSON cannot represent."""
+    """Return the hash of a file, or "" if JSON cannot represent its numbers."""
     try:
         return _sha256(kept_text(record))
     except (ValueError, RecursionError):

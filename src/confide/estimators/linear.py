@@ -34,10 +34,11 @@ from confide.reporting.effect_scale import Link
 class LinearRegression(PrivateRegressor):
     """Linear regression under differential privacy.
 
-    The fit minimises the sum of squared losses, whose slopes are clipped by default, plus a
-    ridge penalty. Internally, targets are centred at the middle of their range and divided
-    by half its width, but coefficients and predictions are in the unit of the target. The
-    guarantee of the default mechanism is PROVED (docs/proofs/objective-perturbation.md).
+    The fit minimises half the sum of squared residuals plus a ridge penalty. By default,
+    large residuals count less (Huber's loss). Internally, targets are centred at the middle
+    of their range and divided by half its width, but coefficients and predictions are in
+    the unit of the target. The guarantee of the default mechanism is PROVED
+    (docs/proofs/objective-perturbation.md).
 
     Parameters
     ----------

@@ -126,7 +126,8 @@ class LogisticRegression(PrivateClassifier):
         coefficients that add up to 0 over the classes. "one-vs-rest" makes one fit per
         class, and the fits share the budget. "auto" selects "multinomial" if the mechanism
         is "objective" or "output", the ridge is the only penalty, and ``slope_bound`` and
-        ``coef_norm`` are not set; otherwise it selects "one-vs-rest".
+        ``coef_norm`` are not set; otherwise it selects "one-vs-rest". More than 100 classes
+        are always fitted one-vs-rest.
 
     Attributes
     ----------

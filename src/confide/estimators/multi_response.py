@@ -7,7 +7,7 @@ import numpy as np
 
 from confide._types import Array
 from confide.data import Schema
-from confide.errors import InvalidParameter
+from confide.errors import Described, InvalidParameter
 from confide.estimators._base import PrivateLinearModel
 from confide.estimators._regressor import PrivateRegressor
 from confide.estimators._spec import (
@@ -206,7 +206,9 @@ class MultiResponseRegression(PrivateRegressor):
             )
         if self.schema is not None:
             raise InvalidParameter(
-                "schema", "None for several targets: a schema has only one", "a schema"
+                "schema",
+                "None for several targets: a schema has only one",
+                Described("a schema"),
             )
         return super()._spec()
 
@@ -228,7 +230,9 @@ class MultiResponseRegression(PrivateRegressor):
         width = self.n_features_in_ + bool(self.fit_intercept)
         if release.value.ndim != 2 or release.value.shape[1] != width:
             must = f"a matrix with {width} columns"
-            raise InvalidParameter("coefficients", must, f"shape {release.value.shape}")
+            raise InvalidParameter(
+                "coefficients", must, Described(f"shape {release.value.shape}")
+            )
 
     def _set_coefficients(self, value: Array) -> None:
         PrivateLinearModel._set_coefficients(self, value)  # noqa: SLF001

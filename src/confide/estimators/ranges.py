@@ -12,7 +12,7 @@ from confide.accounting import Event, group_events
 from confide.data import Schema, read_table
 from confide.data.matrix.sums import MAX_ROWS
 from confide.data.schema.sections import NOT_BOOKED, Purchase
-from confide.errors import InvalidData, InvalidParameter
+from confide.errors import Described, InvalidData, InvalidParameter
 from confide.estimators._model_file import kept_text
 from confide.estimators._prepare import dataset_name
 from confide.estimators._readings import CountCells, count_in_parts, parted_table
@@ -121,8 +121,8 @@ def buy_ranges(
         Neighbour relation of the guarantee; by default "add-remove".
     tail : float, optional
         Share of values that may lie below a range, and the same share above it. A larger
-        share gives narrower ranges, to which more values are clamped. The default is the
-        same as in fits: 0.01, or 0.05 for columns if ``intervals`` is True.
+        share gives narrower ranges, to which more values are clamped. By default 0.01, or
+        0.05 for columns if ``intervals`` is True.
     intervals : bool, default=False
         Whether the ranges are for fits with intervals, which use narrower ranges.
     ledger : Ledger, str or Path, optional
@@ -164,8 +164,10 @@ def buy_ranges(
         raise InvalidParameter(
             "schema",
             "one with a column whose range may be estimated privately",
-            "one without: it has no numbers, or their ranges are public or already "
-            "estimated",
+            Described(
+                "one without: it has no numbers, or their ranges are public or already "
+                "estimated"
+            ),
         )
     name = schema.name if ledger is None else dataset_name(schema, ledger)
     each = row_budget(price, schema.rows_per_person)

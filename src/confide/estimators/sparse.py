@@ -54,7 +54,7 @@ class SparseLinearRegression(LinearRegression):
         "screening" selects columns by covariance with the target and fits them by objective
         perturbation. "sample-aggregate" selects by votes of blocks of rows instead.
         "published" is the method of Kifer, Smith and Thakurta (2012): half the budget for
-        votes with Laplace noise, rows scaled down if the norm of their largest ``size``
+        votes with Laplace noise, rows scaled down if the norm of their ``size`` largest
         entries exceeds √size, targets within ±size, coefficients within ±1, and no
         intercept. "thresholding" and "frank-wolfe" select columns during the fit. An
         instance, for example of `SelectThenFit`, is also accepted.

@@ -35,7 +35,7 @@ SUMS = BoundedSums(
 )
 SUM_SHARE = Fraction(3, 5)
 SMALL_COUNTS = 32
-"""Counts up to this have a bin each; larger counts are binned by quarters of an octave."""
+"""Counts up to this number have one bin each; larger ones have four bins per octave."""
 SMALL_ENTROPIES = xlogy(np.arange(SMALL_COUNTS + 1.0), np.arange(SMALL_COUNTS + 1.0))
 MEAN_CELLS = 64
 FEWEST_SHOWN, MOST_SHOWN = 4, 16

@@ -132,7 +132,7 @@ class NoisySums:
 
 @dataclass(frozen=True, slots=True)
 class Noises:
-    """Noise for every vector of counts or sums, and the privacy events of all together."""
+    """Noise for every vector of counts or sums, and the privacy events of the score."""
 
     each: tuple[LookNoise, ...]
     events: tuple[Event, ...]
@@ -151,7 +151,7 @@ def noises_for(budget: Budget, looks: Sequence[Look]) -> Noises:
     Returns
     -------
     Noises
-        Noise for every vector of counts or sums, and the privacy events of all together.
+        Noise for every vector of counts or sums, and the privacy events of the score.
 
     Examples
     --------

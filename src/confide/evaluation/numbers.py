@@ -1,7 +1,7 @@
 """Scores of linear regressions: R², mean errors and the distribution of residuals.
 
-All values are fractions of the width of the target's range, to which predictions and
-targets are clipped, as in a fit. First, absolute residuals are counted by octave, with
+All values are fractions of the width of the target's range. Predictions and targets are
+clipped to this range, as in a fit. First, absolute residuals are counted by octave, with
 noise. For the sums, residuals are then clipped at twice the upper end of the largest octave
 that is clearly not empty. This reduces the sensitivity of the sums and hence their noise.
 """
@@ -52,7 +52,7 @@ STEPS, OCTAVES = 4, 12
 TAIL_BITS = 50
 """Low bits of a double to drop, leaving two fraction bits for four bins per octave."""
 BELOW_CELLS = STEPS * (1023 - OCTAVES) - 1
-"""Remaining bits, as an integer, of the largest absolute residual below these bins."""
+"""Integer value of the remaining bits for the largest residuals below these bins."""
 MULTIPLES = (0.25, 0.75, 1.5, 2.5, 4.0)
 """Edges of the released bins of residuals, in units of the root mean square residual."""
 DEVIATIONS = (-1.5, -0.9, -0.4, 0.0, 0.4, 0.9, 1.5)
@@ -222,7 +222,7 @@ class NumberErrors:
     def tally(self, margins: Array, target: AnyArray) -> Partial:
         """Return sums of targets, sums of residuals by octave, and a table of counts.
 
-        The table has the number of rows by prediction and residual.
+        The table holds the number of rows by prediction and residual.
         """
         known, said, error = self.errors(margins, target)
         sums = SUMS.add([known, known**2])
@@ -299,7 +299,7 @@ class ErrorTable:
     def residuals(self) -> Array:
         """Representative value of every bin of residuals.
 
-        In an outermost bin, which is mostly empty, it is close to the inner edge.
+        In an outermost bin, which is mostly empty, the value is close to the inner edge.
         """
         found = (self.residual_ends[1:] + self.residual_ends[:-1]) / 2
         if len(found) > 2:

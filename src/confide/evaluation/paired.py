@@ -15,7 +15,7 @@ from scipy.special import expit, log_expit
 
 from confide._types import AnyArray, Array
 from confide.data.matrix.sums import MAX_ROWS, Partial
-from confide.errors import InvalidParameter
+from confide.errors import Described, InvalidParameter
 from confide.evaluation.counts import MOST_DEVIANCE, CountErrors
 from confide.evaluation.estimates import (
     VISIBLE,
@@ -45,8 +45,8 @@ AREA_CELLS = 128
 AREA_BINS = 12
 FIRST_SHARE, AREA_SHARE = Fraction(1, 10), Fraction(1, 2)
 FAVOUR = (
-    "A negative difference in a loss, or a positive one in the area, favours the first "
-    "model."
+    "A negative difference in a loss, or a positive one in the area under the ROC curve, "
+    "favours the first model."
 )
 CUT = 4.0
 """Residuals are clipped, as in a fit, at the width of the range divided by this number."""
@@ -161,12 +161,14 @@ class PairedLosses:
             raise InvalidParameter(
                 "models",
                 "of the same type for a comparison",
-                f"{self.first.title} and {self.second.title}",
+                Described(f"{self.first.title} and {self.second.title}"),
             )
         labels = [_labels(rule) for rule in (self.first, self.second)]
         if labels[0] != labels[1]:
             raise InvalidParameter(
-                "labels of the two models", "the same", f"{labels[0]} and {labels[1]}"
+                "labels of the two models",
+                "the same",
+                Described(f"{labels[0]} and {labels[1]}"),
             )
 
     @property
@@ -203,7 +205,7 @@ class PairedLosses:
     def tally(self, margins: Array, target: AnyArray) -> Partial:
         """Return sums of loss differences and, for two classes, a table of counts.
 
-        The table has the number of rows by both scores and by label.
+        The table holds the number of rows by both scores and by label.
         """
         own = (margins[:, : self.width], margins[:, self.width :])
         rules = (self.first, self.second)
@@ -280,7 +282,7 @@ def _area(
 ) -> ScoreEstimate:
     """Release the difference in ROC area.
 
-    It is computed from a table with about equal numbers of rows in the bins of each score.
+    The released table has about equal numbers of rows in the bins of each score.
     """
     name = "area under the ROC curve"
     both = counts.sum(axis=2)

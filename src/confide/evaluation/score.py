@@ -107,7 +107,7 @@ class ModelScore:
     """Score of a model on some rows, released under differential privacy.
 
     Intervals are for the population from which the rows were drawn. They account for
-    sampling and for privacy noise. The confidence level is that of each interval
+    sampling and for privacy noise. The confidence level holds for each interval
     separately.
 
     Parameters

@@ -12,7 +12,7 @@ from typing import Any
 from confide._files import write_file
 from confide.accounting.event_records import event_fields, event_from
 from confide.accounting.events import EVENTS
-from confide.errors import InvalidParameter
+from confide.errors import Described, InvalidParameter
 from confide.evaluation.estimates import ScoreEstimate
 from confide.evaluation.score import Curve, CurvePoint, ModelScore
 from confide.mechanisms.release import NoiseRecord
@@ -181,13 +181,15 @@ def load_score(path: str | Path) -> ModelScore:
         raise InvalidParameter("score file", "written by confide score", str(path))
     if record.get("format_version") != FORMAT_VERSION:
         raise InvalidParameter(
-            "score file", f"of format {FORMAT_VERSION}", f"{path} of another format"
+            "score file",
+            f"of format {FORMAT_VERSION}",
+            Described(f"{path} of another format"),
         )
     try:
         return score_of(record)
     except MALFORMED:
         must = "unchanged since confide wrote it"
-        raise InvalidParameter("score file", must, f"{path} (damaged)") from None
+        raise InvalidParameter("score file", must, Described(f"{path} (damaged)")) from None
 
 
 def score_of(record: Mapping[str, Any]) -> ModelScore:

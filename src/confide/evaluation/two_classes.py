@@ -1,7 +1,7 @@
 """Scores for two classes, from noisy counts of rows by binned score and label.
 
 Noisy counts in fine bins of the score are used to choose larger bins. A second noisy table
-has the number of rows by larger bin and label.
+holds the number of rows by larger bin and label.
 """
 
 import math
@@ -117,7 +117,7 @@ class TwoClasses:
     title: str = "Score of a classifier"
 
     def tally(self, margins: Array, target: AnyArray) -> Partial:
-        """Count rows by score and label; any label but the positive one is negative."""
+        """Count rows by score and label; all labels but the positive one are negative."""
         return (self.count(margins, target),)
 
     def count(self, margins: Array, target: AnyArray) -> Array:

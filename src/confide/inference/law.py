@@ -380,7 +380,7 @@ class CoefficientLaw:
         return basis[known], values[known]
 
     def _least_bias(self, basis: Array, values: Array, inverse: Array) -> Array:
-        """Return the bias within ± the allowance that minimises the Wald statistic."""
+        """Return the bias, up to ± the allowance, that minimises the Wald statistic."""
         towards = self.allowance(basis)
         square = float(towards @ inverse @ towards)
         if square <= 0:

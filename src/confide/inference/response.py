@@ -24,12 +24,12 @@ APART = (
     "multi_class='one-vs-rest', or see effects()."
 )
 SHORTEST_REACH, LONGEST_REACH = 0.3, 8.0
-"""Clipping bounds, in standard deviations, between which a variance is recovered."""
+"""Limits on the clipping bound, in standard deviations, when a variance is recovered."""
 
 
 @dataclass(frozen=True, slots=True)
 class MarginalStep:
-    """Change of a row, in a number or from a baseline to a level, for a marginal effect.
+    """Change of a row for a marginal effect: of a number, or from a baseline to a level.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from confide._types import Array
-from confide.errors import InvalidParameter, did_you_mean
+from confide.errors import Described, InvalidParameter, did_you_mean
 from confide.reporting.coefficients import without_unit
 
 Contrast: TypeAlias = str | Mapping[str, float]
@@ -145,7 +145,7 @@ class TableLines:
             raise InvalidParameter(
                 f"column {name!r}",
                 "a number, or a factor with two or more levels, to be tested",
-                f"{term.levels} level",
+                Described(f"{term.levels} level"),
                 "All rows have the same value, so there is no effect to test.",
             )
         return term.lines

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from confide._types import Array
-from confide.errors import InvalidParameter
+from confide.errors import Described, InvalidParameter
 from confide.inference.law import CoefficientLaw, rounded_level
 from confide.inference.terms import (
     Contrast,
@@ -44,7 +44,7 @@ class Inference:
     matrix : ndarray
         Matrix that maps the fitted coefficients to those in the table.
     constant : ndarray
-        Constants that are added to the coefficients in the table.
+        Constants that are added to obtain the coefficients in the table.
     released : ndarray
         Coefficients as released, which are penalised.
     scale : EffectScale
@@ -433,7 +433,7 @@ class Inference:
             raise InvalidParameter(
                 "ratios",
                 "requested from a logistic (odds) or a Poisson (rates) regression",
-                f"a model of the {self.scale.predictor}",
+                Described(f"a model of the {self.scale.predictor}"),
                 "Its effects are differences: see effects().",
             )
         table = self.effects(per, level, simultaneous=simultaneous)
@@ -464,7 +464,7 @@ def _scaled(row: Coefficient, amount: float, name: str) -> Coefficient:
 
 
 def _ratio(row: Coefficient) -> Coefficient:
-    """Return the exponential of an effect; drop standard error and ridge effect."""
+    """Return the exponential of an effect, without standard error and ridge effect."""
 
     def power(value: Any) -> Any:
         return None if value is None else math.exp(min(value, EXPONENT))

@@ -20,7 +20,7 @@ from confide.accounting.events import (
     has_batches,
     whole_shift,
 )
-from confide.errors import InvalidParameter, MixedBudgets
+from confide.errors import Described, InvalidParameter, MixedBudgets
 from confide.privacy import (
     Approx,
     Budget,
@@ -157,7 +157,7 @@ class Amount:
         return all(a <= b for a, b in self._pairs(other))
 
     def excess(self, other: "Amount") -> "Amount":
-        """Return by how much each parameter exceeds that of another amount.
+        """Return the excess of each parameter over that of another amount.
 
         Parameters
         ----------
@@ -327,7 +327,7 @@ def fraction_text(value: Fraction) -> str:
         raise InvalidParameter(
             "budget",
             "a number whose exact sum with earlier charges is short enough to store",
-            "a fraction with thousands of digits",
+            Described("a fraction with thousands of digits"),
             "Write budgets as decimals such as 0.1.",
         )
     return f"{value.numerator}/{value.denominator}"

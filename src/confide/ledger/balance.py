@@ -29,7 +29,7 @@ FORMAT_1 = (
     *("number", "kind", "dataset", "at", "who", "what", "status", "private", "budget"),
     *("events", "counted", "spent", "charge", "release_hash"),
 )
-"""Columns in the digest of entries with neither neighbour relations nor content hash."""
+"""Columns in the digest of entries with neither neighbour relations nor a content hash."""
 FORMAT_2 = (*FORMAT_1, "neighbours", "earlier")
 """Columns in the digest of other entries without a content hash."""
 COLUMNS = (*FORMAT_2, "content_hash", "digest")

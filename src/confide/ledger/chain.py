@@ -27,7 +27,7 @@ _ANCHOR = re.compile(r"([0-9]{1,9}):([0-9a-f]{16,64})")
 def anchor_text(number: int, digest: str) -> str:
     """Return an anchor as text, as in 12:3f5a...
 
-    It has half of the digest, which suffices against forgery.
+    The text contains half of the digest, which suffices to prevent forgery.
     """
     return f"{number}:{digest[:32]}"
 
@@ -36,7 +36,7 @@ def read_anchor(text: str) -> tuple[int, str]:
     """Parse an anchor, which must have at least the first 16 characters of a digest."""
     found = _ANCHOR.fullmatch(text.strip()) if isinstance(text, str) else None
     if found is None:
-        must = "an anchor as printed after a charge: a number, a colon and a digest"
+        must = "copied from the output of a charge: a number, a colon and a digest"
         raise InvalidParameter("anchor", must, text)
     return int(found[1]), found[2]
 
@@ -108,7 +108,7 @@ class ChainVerifier:
                     "has a neighbour relation under which earlier charges have no guarantee"
                 )
             if not least.scaled(1 - RELATIVE_TOLERANCE).within(entry.spent):
-                raise self._wrong("counts earlier charges as less than their cost")
+                raise self._wrong("records less spending than the earlier charges cost")
             spent = entry.spent
         if spent is not None and not spent.within(Amount.of(limit)):
             raise self._wrong("sets a limit below what was spent")

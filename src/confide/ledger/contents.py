@@ -39,7 +39,7 @@ def release_entry(run: Run, charge: int) -> Entry:
             "charge",
             "one whose release is recorded",
             charge,
-            "confide budget --entries lists the numbers of all charges.",
+            "To list the numbers of all charges, run: confide budget LEDGER --entries",
         )
     return checked_entry(run, rows[0])
 

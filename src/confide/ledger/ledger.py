@@ -16,6 +16,7 @@ from confide.accounting.events import Event
 from confide.errors import (
     BudgetExceeded,
     ConfideError,
+    Described,
     InvalidParameter,
     MixedBudgets,
     MixedNeighbours,
@@ -148,8 +149,7 @@ class Ledger(LedgerView):
     def with_receipts(self, receipts: list[Charge]) -> "Ledger":
         """Return a handle that appends the receipt of every charge to a list.
 
-        Interrupts are delayed until the receipt is on the list, so the list is complete
-        even after an interrupt.
+        Interrupts are delayed until the receipt is listed, so the list is always complete.
 
         Parameters
         ----------
@@ -164,7 +164,7 @@ class Ledger(LedgerView):
         return replace(self, receipts=receipts)
 
     def noting(self, note: str) -> "Ledger":
-        """Return the result of `with_note`; this old name is deprecated since 0.2.
+        """Return the result of `with_note`; this old name has been deprecated since 0.2.
 
         Parameters
         ----------
@@ -217,7 +217,7 @@ class Ledger(LedgerView):
         Raises
         ------
         InvalidParameter
-            If more than the new limit is already spent.
+            If more than the new limit has already been spent.
         MixedBudgets
             If earlier charges were counted in another kind of budget.
         """
@@ -427,13 +427,15 @@ class Ledger(LedgerView):
             )
             if found != [("charge", charge.dataset, amount_text(charge.counted))]:
                 raise InvalidParameter(
-                    "charge", "a charge of this ledger", f"charge {charge.number}"
+                    "charge",
+                    "a charge of this ledger",
+                    Described(f"charge {charge.number}"),
                 )
             if run("SELECT 1 FROM confide_entries WHERE charge = ?", (charge.number,)):
                 raise InvalidParameter(
                     "charge",
                     "one whose release is not yet recorded",
-                    f"charge {charge.number}",
+                    Described(f"charge {charge.number}"),
                     "Every release needs its own charge.",
                 )
             append(run, entry)

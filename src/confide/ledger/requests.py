@@ -123,12 +123,12 @@ def relation_mismatch(
         return (
             f"earlier charges of {dataset!r} do not record their neighbour relation, "
             f"so a charge for {proved_for} cannot be added to them. Nothing was spent. "
-            "Set the neighbour relation of the limit: "
-            f"{_command(place, dataset, 'replace-one')} "
-            "counts each earlier charge as a removal and an addition. If you know that all "
-            f"were proved for {proved_for}, {_command(place, dataset, str(proved_for))} "
-            "--earlier "
-            f"{proved_for} counts them at face value."
+            "Set the neighbour relation of the limit with one of two commands.\n"
+            "To count earlier charges at the higher cost of a removal plus an addition:\n"
+            f"  {_command(place, dataset, 'replace-one')}\n"
+            "To keep their recorded cost, if you know that the guarantees of all of them "
+            f"were proved for {proved_for} neighbours:\n"
+            f"  {_command(place, dataset, str(proved_for))} --earlier {proved_for}"
         )
     if proved_for is None:
         return (
@@ -140,8 +140,10 @@ def relation_mismatch(
         f"spending on {dataset!r} is counted under add-remove neighbours, and a charge "
         "under replace-one does not cover add-remove: it may reveal the number of rows. "
         "Nothing was spent. Fit with neighbours='add-remove'; or, if the number of rows is "
-        f"public, set the limit for replace-one: {_command(place, dataset, 'replace-one')} "
-        "counts every earlier charge as a removal and an addition."
+        "public, set the limit for replace-one with\n"
+        f"  {_command(place, dataset, 'replace-one')}\n"
+        "Earlier charges are then counted at a higher cost, because replacing a row is "
+        "removing one and adding another."
     )
 
 

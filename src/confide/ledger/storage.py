@@ -23,7 +23,7 @@ from typing import Any, ClassVar, TypeAlias
 
 from confide._files import check_regular, file_mode
 from confide._interrupts import stop_if_interrupted
-from confide.errors import ConfideError, InvalidParameter, TamperedLedger
+from confide.errors import ConfideError, Described, InvalidParameter, TamperedLedger
 from confide.ledger.address import redacted, without_secrets
 from confide.ledger.formats import POSTGRES, SQLITE, VERSION
 
@@ -153,7 +153,7 @@ class Store(ABC):
             raise InvalidParameter(
                 "place",
                 f"a ledger of format {VERSION} or older",
-                f"{redacted(self.place)} of format {version}",
+                Described(f"{redacted(self.place)} of format {version}"),
                 "It was written by a newer version of confide: upgrade confide.",
             )
         return version
@@ -280,7 +280,10 @@ class SqliteStore(Store):
         names = {row[0] for row in connection.execute("SELECT name FROM sqlite_master")}
         if names and "confide_meta" not in names:
             raise InvalidParameter(
-                "place", "a ledger or a new file", self.place, "It is another database."
+                "place",
+                "a ledger or a new file",
+                self.place,
+                "It is a database, but not a ledger.",
             )
 
     def _file_identity(self) -> tuple[int, int] | None:
@@ -298,7 +301,7 @@ class SqliteStore(Store):
         return list(self._connection.execute(statement, values))
 
     def _refuse_second_name(self) -> None:
-        """Raise if the file has a second name (hard link), which allows double spending."""
+        """Raise if the file has a second name (hard link), to rule out double spending."""
         try:
             names = Path(self.place).stat().st_nlink
         except OSError:
@@ -334,7 +337,7 @@ class SqliteStore(Store):
         code, where = _sqlite_code(error), self.place
         if code == sqlite3.SQLITE_NOTADB:
             return InvalidParameter(
-                "place", "a ledger or a new file", where, "It contains something else."
+                "place", "a ledger or a new file", where, "It is not a database."
             )
         if code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR, 0}:
             return TamperedLedger(

@@ -25,7 +25,7 @@ from confide.accounting import Event, GaussianEvent, PureEvent, event_of
 from confide.accounting.spherical_shift import smallest_spherical, spherical_cost
 from confide.data.matrix.sums import MAX_ROWS, MOST_TERMS
 from confide.data.rows.in_memory import Rows
-from confide.errors import InvalidParameter
+from confide.errors import Described, InvalidParameter
 from confide.mechanisms.needs import Need
 from confide.mechanisms.release import NoiseRecord, Release, RowBounds
 from confide.mechanisms.tolerance import least_tolerance
@@ -63,7 +63,7 @@ def check_noise_choice(noise: object) -> None:
 def shorter_unit_noise(
     budget: Budget, copies: int, dimension: int, *, composable: bool = False
 ) -> tuple[UnitNoise, Event]:
-    """Return the noise of least root mean square for sensitivity 1, and its privacy event.
+    """Return the noise with the least root mean square for sensitivity 1, and its event.
 
     The event covers all ``copies``. Under (epsilon, delta) there are three candidates. The
     first is Gaussian noise. The second is spherical Laplace noise for epsilon alone, which
@@ -270,7 +270,7 @@ class Calibration:
         if finest > self.tolerance:
             raise InvalidParameter(
                 "tolerance",
-                f"at least {1.01 * finest:.2e} for tables of this shape and this ridge "
+                f"at least {1.01 * finest:.2e} for tables of this shape with this ridge "
                 f"(l2 = {self.objective.l2:.3g}): smaller errors cannot be certified in "
                 "double precision",
                 self.tolerance,
@@ -288,7 +288,7 @@ def checked_copies(tasks: Iterable[Rows], copies: int) -> Iterator[Rows]:
         yield task
     if count != copies:
         must = f"{copies}, the number for which the noise was calibrated"
-        raise InvalidParameter("number of tasks", must, "another number")
+        raise InvalidParameter("number of tasks", must, Described("another number"))
 
 
 def make_release(
@@ -307,8 +307,8 @@ def make_release(
 
 
 COEFFICIENT_REACH = 2.0**20
-"""Largest absolute value on the lattice of released coefficients. The lattice ends earlier
-if its step would otherwise exceed the noise scale."""
+"""Absolute value up to which the lattice of released coefficients extends at least. The
+lattice ends earlier if its step would otherwise exceed the noise scale."""
 
 
 def publish(
@@ -360,7 +360,7 @@ def check_length(rows: Rows) -> None:
             "table",
             f"of at most {MAX_ROWS:,} rows: the noise covers rounding errors only for sums "
             "of this length",
-            "a longer table",
+            Described("a longer table"),
             "Fit on a part of the rows.",
         )
 
@@ -370,7 +370,9 @@ def check_weights(objective: Objective, rows: Rows) -> None:
     if rows.weighted != objective.weighted:
         with_or_without = ("without weights", "with weights")
         must = f"{with_or_without[objective.weighted]}, as the objective declares"
-        raise InvalidParameter("rows", must, f"rows {with_or_without[rows.weighted]}")
+        raise InvalidParameter(
+            "rows", must, Described(f"rows {with_or_without[rows.weighted]}")
+        )
 
 
 def check_whole(name: str, value: object, hint: str = "") -> None:

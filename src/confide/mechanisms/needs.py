@@ -87,7 +87,7 @@ EXACT_PROX = Need(
 
 
 ONE_RESPONSE = Need(
-    "one target for every record",
+    "a single target per record",
     lambda objective: objective.responses == 1 or is_multinomial(objective.loss),
     "use mechanism='momentum', 'mpadmm', 'ssadmm' or 'sgd'",
 )
@@ -146,16 +146,16 @@ NO_OFFSET = Need(
 
 
 OFFSETS = Need(
-    "margins without an offset, or one target for every record",
+    "margins without an offset, or a single target per record",
     lambda objective: not objective.offset_bound or objective.responses == 1,
     "leave out the offset",
 )
 
 
 WEIGHTED_RECORDS = Need(
-    "records of equal weight, or with weights that decrease with row length",
+    "records of equal weight, or with weights that decrease with the norm of the row",
     lambda objective: objective.row_norm <= objective.reach,
-    "declare a bound on the length of rows",
+    "declare a bound on the norm of rows",
 )
 
 

@@ -53,8 +53,8 @@ class NoiseRecord:
 
 
 KEEPS_STATUS = ("linear term", "linear term of every x-step", "scores of corners")
-"""Values of ``added_to`` in the first noise record from which it follows that all parts of
-a release are PROVED."""
+"""Values of ``added_to`` in the first noise record that imply that all parts of a release
+are PROVED."""
 
 
 def lowered(guarantee: Guarantee, noise: Sequence[NoiseRecord]) -> Guarantee:
@@ -75,9 +75,9 @@ class Uncertainty:
     """Distribution of the error of θ̃: normal sampling error plus the privacy noise.
 
     The sampling variance of a linear function ⟨ℓ, θ̃⟩ is ℓᵀ·sampling·ℓ, or 0 if noise has
-    made this estimate negative. Its error from the privacy noise is √(ℓᵀ·privacy·ℓ) times a
-    standard normal variable, or times one coordinate of spherical Laplace noise in
-    ``dimension`` dimensions.
+    made this estimate negative. The error of ⟨ℓ, θ̃⟩ from the privacy noise is
+    √(ℓᵀ·privacy·ℓ) times a standard normal variable, or times one coordinate of spherical
+    Laplace noise in ``dimension`` dimensions.
     """
 
     sampling: Array
@@ -213,8 +213,8 @@ class IntervalRelease:
     split : tuple of Fraction
         Shares of the budget for coefficients, curvature and scatter.
     on_boundary : bool
-        Whether the coefficients have reached the bound on their norm. Intervals are not
-        valid there.
+        Whether the coefficients have reached the bound on their norm. If so,
+        intervals are not valid.
     laws : tuple of Uncertainty
         Error distribution of the penalised coefficients of every objective.
     of : {"plain", "penalised"}, default="penalised"
@@ -362,9 +362,9 @@ class Release:
     weights : tuple of tuple of float, optional
         Weights of an adaptive penalty.
     retrieved : float or tuple of float, optional
-        For adaptive penalties, a part of the budget is allotted to the log-determinant
-        term, and this is the share of that part which the noise could use instead. For
-        NAPP, the retrieved epsilon of every objective.
+        For adaptive penalties, the share of the log-determinant term's budget that the
+        noise could use instead. For NAPP, the retrieved epsilon of every
+        objective.
     ridges : tuple of float, optional
         Ridges that were chosen privately.
     record_norm : float, optional
@@ -408,7 +408,7 @@ class Release:
     def per_person(self, budget: Budget, rows_per_person: int) -> "Release":
         """Restate the guarantee for persons who have several rows each.
 
-        The release must have been made with the part of a budget that is available per row.
+        The release must have been made with the per-row share of the budget.
 
         Parameters
         ----------
@@ -420,8 +420,8 @@ class Release:
         Returns
         -------
         Release
-            The same value, with the guarantee and the privacy events restated for a group
-            of rows.
+            The same coefficients, with the guarantee and the privacy events restated for a
+            group of rows.
         """
         k = rows_per_person
         if k == 1:

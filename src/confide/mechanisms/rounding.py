@@ -18,7 +18,7 @@ SUM_SHARE = 1e-3
 """Bound on the rounding error of a sum of gradients, in units of the bound on their
 norms."""
 MARGIN_SHARE = 5e-4
-"""Bound on the further error if margins are computed for many rows at once, in the same
+"""Bound on the additional error if margins are computed for many rows at once, in the same
 unit."""
 SLACK = 2 * (SUM_SHARE + MARGIN_SHARE)
 """Bound on how much rounding adds to the distance between the sums of neighbouring tables,

@@ -34,7 +34,7 @@ def solver_tolerance(objective: Objective, asked: float | None) -> float:
 def least_tolerance(
     objective: Objective, shape: TableShape, largest_ridge: float = 0.0
 ) -> float:
-    """Return a tolerance that can be certified for every table of a shape.
+    """Return a tolerance that can be certified for every table of a given shape.
 
     The coefficients may have a norm of up to `LONG` times the typical one, or up to their
     public bound if that is smaller.

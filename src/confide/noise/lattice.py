@@ -59,7 +59,7 @@ def round_sum(centre: Array, noise: RealVector, grid: float) -> Array:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class LatticeNoise:
-    """Noise prepared for adding it to several centres, with rounding as in `round_sum`.
+    """Noise prepared for addition to several centres, with rounding as in `round_sum`.
 
     ``steps`` approximates the noise by doubles, in units of the lattice step ``grid``. The
     doubles suffice to round a sum if its distance to a lattice point is less than ``room``.

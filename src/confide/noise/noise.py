@@ -29,7 +29,7 @@ class Noise(Protocol):
     def sample(
         self, dimension: int, entropy: Entropy, stretch: float | Array = 1.0
     ) -> RealVector:
-        """Draw one vector of real numbers, exactly from the distribution in the theorems.
+        """Draw one vector of real numbers, exactly from the distribution in the proofs.
 
         Parameters
         ----------

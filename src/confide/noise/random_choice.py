@@ -125,7 +125,7 @@ def exponential_coin(exponent: Fraction, entropy: Entropy, halvings: int = 0) ->
 
 
 class ExponentialWeights:
-    """Weights e^power of indices, updated when powers change.
+    """Weights of indices, each e^power, updated when powers change.
 
     An index with power −∞ has weight 0. Weights are relative to e^top, where top was the
     largest power at the last restart. Each weight has an upper bound 2^−k that, except for
@@ -185,7 +185,7 @@ class ExponentialWeights:
 
 
 class SignedWeights:
-    """Weights e^power and e^−power of every index, updated when powers change.
+    """Two weights per index, e^power and e^−power, updated when powers change.
 
     Parameters
     ----------

@@ -128,7 +128,7 @@ class DoubleVector:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Draws:
-    """Independent draws from a density, each determined by one random word.
+    """Independent draws from a density, most of them determined by one random word.
 
     ``known`` contains, by index, the draws that have been converted to `Real`.
     """

@@ -1,8 +1,8 @@
 """Noise distributions: exact draws of real numbers, and approximate draws in doubles.
 
-`sample` draws from the exact distribution in a theorem; published values are rounded to a
-public lattice (docs/proofs/exact-noise.md). `draw` returns doubles for simulations, and for
-studies that compare published algorithms.
+`sample` draws exactly from the distribution that theorems assume; published values are
+rounded to a public lattice (docs/proofs/exact-noise.md). `draw` returns doubles for
+simulations, and for studies that compare published algorithms.
 """
 
 import math

@@ -156,7 +156,8 @@ class SmoothedHinge(LossTraits):
 class Hinge(LossTraits):
     """The hinge loss, max(0, 1 − yη) for y = ±1.
 
-    Its curvature is unbounded because of the kink, so only output perturbation accepts it.
+    Its curvature is unbounded because of the kink, so only output perturbation and
+    mechanisms that use noisy gradients accept it.
 
     Examples
     --------

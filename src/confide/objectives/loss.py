@@ -146,7 +146,7 @@ class Loss(Protocol):
         ...
 
     def inverse_slope(self, slope: AnyArray, y: AnyArray) -> AnyArray:
-        """Return a margin at which the slope has a given value, ±inf if there is none.
+        """Return a margin at which the slope has a given value, or ±inf if there is none.
 
         Parameters
         ----------
@@ -237,7 +237,7 @@ class Loss(Protocol):
         ...
 
     def margin_reach(self, lowest: float, highest: float) -> float:
-        """Return m such that [−m, m] has the slope and curvature bounds of a given range.
+        """Return m such that slope and curvature bounds on [−m, m] hold on a given range.
 
         Parameters
         ----------

@@ -418,7 +418,7 @@ class Clipped(LossTraits):
         return np.where(np.abs(slope) > self.bound, outside, margin)
 
     def slope_bound(self, public: PublicBounds) -> float:
-        """Return the clipping bound, or a smaller slope bound of the unclipped loss."""
+        """Return the smaller of the clipping bound and the unclipped loss's slope bound."""
         if self.loss.targets == "counts":
             target_bound(public, "Poisson")
         try:

@@ -17,7 +17,7 @@ from typing import ClassVar
 import numpy as np
 
 from confide._types import AnyArray, Array
-from confide.errors import InvalidParameter
+from confide.errors import Described, InvalidParameter
 from confide.objectives.loss import Loss, LossTraits, PublicBounds, Targets
 from confide.objectives.tabulated import EXP_ERROR, exp_of
 from confide.objectives.twofold import TWOFOLD_UNIT, Twofold
@@ -141,7 +141,9 @@ class Multinomial(LossTraits):
 
     def inverse_slope(self, slope: AnyArray, y: AnyArray) -> AnyArray:
         """Raise an error: slopes are vectors here, and cannot be clipped."""
-        raise InvalidParameter("slope_bound", "None for the multinomial loss", "a number")
+        raise InvalidParameter(
+            "slope_bound", "None for the multinomial loss", Described("a number")
+        )
 
     def slope_bound(self, public: PublicBounds) -> float:
         """Return √2, the largest norm of the slope vector."""

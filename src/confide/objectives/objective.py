@@ -175,7 +175,7 @@ class Objective:
                 "row_norm",
                 "positive and finite",
                 self.row_norm,
-                "It is a public bound on the length of every row.",
+                "It is a public bound on the Euclidean norm of every row.",
             )
         if self.l2 is not None and not 0 <= self.l2 < math.inf:
             raise InvalidParameter("l2", "finite and not negative", self.l2)
@@ -238,7 +238,7 @@ class Objective:
         return self.row_norm_of(1)
 
     def row_norm_of(self, count: int) -> float:
-        """Return a bound on the norm of several entries of a row, without the constant one.
+        """Return a bound on the norm of several entries of a row, excluding the constant.
 
         Parameters
         ----------

@@ -7,7 +7,7 @@ import numpy as np
 
 from confide._registry import Registry
 from confide._types import Array
-from confide.errors import InvalidParameter
+from confide.errors import Described, InvalidParameter
 from confide.objectives.penalty import Penalty
 
 PENALTIES: Registry[type[Any]] = Registry("penalty")
@@ -431,7 +431,9 @@ def _spread(weight: float | tuple[float, ...], dimension: int) -> Array:
     weights = np.asarray(weight, dtype=np.float64)
     if weights.ndim and weights.size != dimension:
         raise InvalidParameter(
-            "weight", f"one number, or {dimension} numbers", f"{weights.size} numbers"
+            "weight",
+            f"one number, or {dimension} numbers",
+            Described(f"{weights.size} numbers"),
         )
     return np.array(np.broadcast_to(weights, dimension))
 

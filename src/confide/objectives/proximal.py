@@ -165,9 +165,9 @@ def twofold_prox(
 
 
 def has_twofold_prox(nonsmooth: NonsmoothPart, constraint: Constraint | None) -> bool:
-    """Return whether `twofold_prox` has double-double precision for this pair.
+    """Return whether `twofold_prox` has double-double precision for these arguments.
 
-    Penalties and constraints that other packages define are computed in doubles.
+    For penalties and constraints that other packages define, it is computed in doubles.
     """
     return isinstance(nonsmooth, L1 | GroupL2 | Nuclear | None) and isinstance(
         constraint, Box | Nonnegative | L2Ball | L1Ball | None

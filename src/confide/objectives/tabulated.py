@@ -4,7 +4,7 @@ A table contains the values of the function on a fine grid to 106 bits, computed
 arithmetic. Other values are computed from a power series around the nearest grid point. Its
 first-order term is an exact or a double-double product, and all further terms are below
 2⁻²⁰, so doubles suffice for them. The error bounds are proved in
-docs/proofs/finite-precision.md, tabulated.
+docs/proofs/finite-precision.md, section tabulated.
 """
 
 from dataclasses import dataclass
@@ -64,7 +64,7 @@ def tanh_of_half(margin: Twofold) -> Twofold:
 
 
 def exp_of(margin: Twofold) -> Twofold:
-    """Return exp(m): exp(−REACH) if m < −REACH, and a plain double if m > REACH."""
+    """Return exp(m), or exp(−REACH) if m < −REACH; a plain double if m > REACH."""
     inside = np.clip(margin.high, -REACH, REACH)
     nearest = np.rint(inside * FINE_STEPS)
     place = (nearest + REACH * FINE_STEPS).astype(np.intp)

@@ -3,7 +3,7 @@
 The rounding errors of sums and products of doubles are doubles themselves. They can be
 computed exactly, by two-sum and by two-product with splitting. A `Twofold` stores them as
 its low part. Error bounds for operations on `Twofold` numbers are proved in
-docs/proofs/finite-precision.md, twofold.
+docs/proofs/finite-precision.md, section twofold.
 """
 
 from dataclasses import dataclass

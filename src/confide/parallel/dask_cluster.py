@@ -29,7 +29,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, Final, TypeAlias
 
-from confide.errors import ConfideError, InvalidParameter, restored
+from confide.errors import ConfideError, Described, InvalidParameter, restored
 from confide.parallel.cluster_keys import cluster_keys
 from confide.parallel.workers import (
     THREAD_LIMITS,
@@ -77,7 +77,7 @@ def connected(
     ----------
     workers : int or None, default None
         Number of processes to start on this machine, each with one thread. Lost processes
-        are replaced, and all of them end with the context.
+        are replaced, and all of them end when the context ends.
     address : str or None, default None
         Address of a scheduler, such as ``"tcp://host:8786"``. The scheduler and its
         workers keep running when the context ends.
@@ -359,7 +359,7 @@ def _check_that_workers_are_there(client: Client, address: str) -> None:
 
 @contextmanager
 def _without_logging() -> Iterator[None]:
-    """Disable Dask's logging in this process, which logs values that it could not send."""
+    """Disable Dask's logging here, because it logs values that could not be sent."""
     loggers = [logging.getLogger(name) for name in _LOGGERS]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
@@ -378,8 +378,8 @@ def _distributed() -> ModuleType:
         raise InvalidParameter(
             "workers or address",
             "left out if Dask is not installed",
-            "no module distributed",
-            "pip install 'confide[dask]'",
+            Described("no module distributed"),
+            "Install it with: pip install 'confide[dask]'",
         ) from None
 
 

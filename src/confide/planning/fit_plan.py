@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.base import clone
 
 from confide.data.matrix.sums import MAX_ROWS
-from confide.errors import InvalidParameter
+from confide.errors import Described, InvalidParameter
 from confide.estimators import CalibratedFit
 from confide.mechanisms import Calibration, IntervalCalibration
 from confide.mechanisms.ranges.mechanism import RangesCalibration
@@ -40,16 +40,16 @@ from confide.privacy import Budget, Guarantee
 DRAWS = 25
 """Default number of simulated tables."""
 MOSTLY_NOISE = 0.8
-"""From this ratio of error to typical effect on, a model is reported as mostly noise."""
+"""Smallest ratio of error to typical effect at which a model is called mostly noise."""
 USEFUL_RATIO = 0.5
-"""Ratio of error to typical effect at the number of rows or budget that is advised."""
+"""Ratio of error to typical effect at the recommended number of rows or budget."""
 LARGEST_EPSILON = 1000.0
 MOST_FEATURES = 500
 
 
 @dataclass(frozen=True, slots=True)
 class FitPlan:
-    """Expected errors and interval widths for the lines of a model summary and the columns.
+    """Expected errors and interval widths, for each summary line and for each column.
 
     Use `plan_fit` to create a plan.
 
@@ -259,7 +259,7 @@ class FitPlan:
         Returns
         -------
         int or None
-            The number of rows, at least the planned one; None if no number suffices.
+            The number of rows, at least the planned number; None if no number suffices.
         """
 
         def enough(rows: float) -> bool:
@@ -293,7 +293,7 @@ class FitPlan:
         Returns
         -------
         Pure, Approx, Zcdp or None
-            The budget, at least the planned one; None if no budget suffices.
+            The budget, at least the planned budget; None if no budget suffices.
         """
 
         def enough(epsilon: float) -> bool:
@@ -452,7 +452,7 @@ def _check_width(schema: Any) -> None:
         raise InvalidParameter(
             "schema",
             f"of at most {MOST_FEATURES} features (counting levels) for a plan by column",
-            f"{features:,} features",
+            Described(f"{features:,} features"),
             "Plan from the number of columns only: run confide plan --rows ROWS --columns "
             f"{features} with the same budget, or call make_plan in Python.",
         )

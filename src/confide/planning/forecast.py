@@ -1,10 +1,11 @@
 """Prediction of coefficient errors and interval widths for one simulated table.
 
 The prediction follows the steps of a fit. It computes the coefficients that result from
-ridge and noise, then the moments of the loss at these coefficients, to which separate noise
-is added, and finally the intervals, with the same code as a fit. The moments are computed
-as expectations and not from rows, so the number of rows is not limited. There is no such
-formula for mechanisms that add noise in several steps. They are run on simulated rows.
+the ridge and the noise, then the moments of the loss at these coefficients, to which
+separate noise is added, and finally the intervals, with the same code as a fit. The moments
+are computed as expectations, not from rows, so the number of rows is not limited. The
+errors of mechanisms that add noise in several steps cannot be predicted in this way, so
+these mechanisms are run on simulated rows.
 """
 
 import math
@@ -45,8 +46,8 @@ MIDDLE_OF_ERRORS = float(ndtri(0.75))
 class Forecast:
     """Effects, errors and interval widths of the summary lines for one simulated table.
 
-    The effects are the true ones. A width is NaN if there are no intervals or if the effect
-    is not identified.
+    The effects are the true effects in the simulation. A width is NaN if there are no
+    intervals or if the effect is not identified.
     """
 
     names: tuple[str, ...]
@@ -250,8 +251,8 @@ def _without_links(
 ) -> Array:
     """Rescale coefficients to the assumed mean and spread of the linear predictor.
 
-    This is necessary because the coefficients were chosen for correlated columns, and the
-    columns of ``design`` are independent.
+    This is necessary because the coefficients were chosen for correlated columns, whereas
+    the columns of ``design`` are independent.
     """
     slopes = plain[: design.shape[1]]
     reached = float(np.std(design @ slopes))

@@ -19,7 +19,7 @@ from confide.privacy import Neighbours
 
 LEAST_DRAWS = 9
 SIMULATED_COEFFICIENTS = 150
-"""Number of noise draws times number of coefficients.
+"""Target for the number of noise draws times the number of coefficients.
 
 With many coefficients, fewer draws suffice.
 """
@@ -48,8 +48,8 @@ def interval_widths(
 ) -> Array:
     """Return the interval widths for one draw of the noise, computed as in a fit.
 
-    ``directions`` has one linear function of the coefficients per row. The width is NaN if
-    the noisy moments do not identify the function.
+    ``directions`` holds one linear function of the coefficients per row. The width is NaN
+    if the noisy moments do not identify the function.
     """
     main, mechanism = calibration.main, calibration.mechanism
     on = "coefficients" if main.solver_noise is None else "linear term"
@@ -77,7 +77,7 @@ def planned_widths(
 ) -> tuple[Array, Array]:
     """Return the median and upper quartile of each interval width over the noise.
 
-    ``directions`` has one linear function of the coefficients per row. In draws of the
+    ``directions`` holds one linear function of the coefficients per row. In draws of the
     noise that do not identify the function, its interval is treated as infinitely wide.
     """
     draws = max(LEAST_DRAWS, SIMULATED_COEFFICIENTS // len(expected.coefficients))

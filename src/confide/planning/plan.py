@@ -144,7 +144,7 @@ class Plan:
 
     @property
     def class_share(self) -> float:
-        """Error of one class's coefficient per error in the sum-to-zero basis.
+        """Error of one class's coefficient per unit of error in the sum-to-zero basis.
 
         This is the norm √(1 − 1/K) of a row of the basis for K classes, and 1 for two
         classes.
@@ -235,7 +235,7 @@ class Plan:
         if self.classes > 2:
             targets = f"{self.classes} {targets.replace('logistic', 'multinomial')}"
         return (
-            f"rows have length {self.row_norm:g} and uniformly distributed directions",
+            f"rows have norm {self.row_norm:g} and uniformly distributed directions",
             targets,
             "all coefficients contribute equally to the signal",
             "errors are roughly normal, and not much larger than a typical coefficient",
@@ -351,8 +351,9 @@ def solve_errors(plan: Plan) -> Plan:
     """Return the plan with its errors, obtained by iteration to a fixed point.
 
     Errors of the coefficients increase the variance of the linear predictor, which lowers
-    the curvature and so enlarges the errors. Sums over the rows are divided by their
-    number, and each coefficient is multiplied by the root mean square τ of its feature.
+    the curvature and so enlarges the errors. Sums over the rows are divided by the
+    number of rows, and each coefficient is multiplied by the root mean square τ of its
+    feature.
     """
     loss, across = plan.calibration.objective.loss, plan.columns - 1
     if plan.classes > 2:

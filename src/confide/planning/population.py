@@ -50,7 +50,7 @@ class SyntheticPopulation:
     def moments(self, loss: Loss, centre: Array, stray: float) -> PopulationMoments:
         """Return the moments of the loss at given coefficients.
 
-        ``centre`` has the coefficient of the signal and the intercept. ``stray`` is the
+        ``centre`` holds the coefficient of the signal and the intercept. ``stray`` is the
         standard deviation of the error of the linear predictor.
         """
         eta = centre[0] * self.place + centre[1] + stray * self.stray

@@ -7,7 +7,7 @@ import numpy as np
 
 from confide._types import Array
 from confide.data import Schema
-from confide.errors import InvalidParameter
+from confide.errors import Described, InvalidParameter
 from confide.estimators.ranges import THEOREM, queries_of
 from confide.mechanisms.ranges.mechanism import range_noise
 from confide.mechanisms.ranges.read_range import RangeQuery
@@ -150,7 +150,7 @@ def plan_ranges(
     queries = queries_of(schema, tail, intervals=intervals)
     if not queries:
         must = "a schema with a numeric column whose range can be estimated"
-        raise InvalidParameter("schema", must, "no such column")
+        raise InvalidParameter("schema", must, Described("no such column"))
     each = row_budget(price, schema.rows_per_person)
     noise, _ = range_noise(each, len(queries), relation)
     parts: Any = schema.parts
@@ -179,10 +179,10 @@ def _values(part: Any, shapes: Shapes, draw: Any) -> Array:
 def _judge(
     query: RangeQuery, values: Array, ends: tuple[float, float], reach: tuple[float, float]
 ) -> tuple[float, float, float]:
-    """Return the lengths of the estimated and declared range, and the share cut off.
+    """Return the lengths of the estimated and declared ranges, and the share cut off.
 
-    Lengths are relative to the distance between the tail quantiles. The share is that of
-    the values cut off in addition to the tails.
+    Lengths are relative to the distance between the tail quantiles. The share counts
+    only the values that are cut off in addition to the tails.
     """
     tails = [query.lower_tail, 1 - query.upper_tail]
     low, high = np.quantile(values, tails)

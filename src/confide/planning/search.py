@@ -13,7 +13,7 @@ FINE_STEP = 1.05
 def smallest(
     enough: Callable[[float], bool], start: float, least: float, most: float
 ) -> float | None:
-    """Return approximately the smallest size that is enough; None if none is found.
+    """Return approximately the smallest sufficient size; None if there is none.
 
     The search begins at ``start`` and does not go below ``least`` or above ``most``. A size
     is also insufficient if ``enough`` raises `InvalidParameter` or `UnmetNeeds`.

@@ -56,8 +56,8 @@ class TargetShape:
 class TableShapes:
     """Distributions of the columns of one table.
 
-    ``numbers`` has equally likely values of every numeric column, as fractions of its
-    declared range. ``levels`` has the shares of the levels of every categorical column,
+    ``numbers`` holds equally likely values of every numeric column, as fractions of its
+    declared range. ``levels`` holds the shares of the levels of every categorical column,
     largest first, and ``yes`` the share of true values of every boolean column. ``vary`` is
     true for a numeric column unless the middle four fifths of its values are all equal.
     """
@@ -71,7 +71,7 @@ class TableShapes:
     vary: tuple[bool, ...]
 
     def numbers_that(self, *, vary: bool) -> list[Array]:
-        """Return the numeric columns that vary, or those whose values are mostly equal."""
+        """Return the numeric columns that vary or, if ``vary`` is false, all others."""
         pairs = zip(self.numbers, self.vary, strict=True)
         return [points for points, varies in pairs if varies is vary]
 

@@ -115,8 +115,8 @@ class SupposedTarget:
 class Supposition:
     """Assumed moments of the features, and assumed true coefficients.
 
-    ``mean`` and ``covariance`` are those of a row as scaled in a fit, with the constant
-    column last. ``coefficients`` has one column for every score.
+    ``mean`` and ``covariance`` describe a row after the scaling done in a fit, with the
+    constant column last. ``coefficients`` has one column for every score.
     """
 
     mean: Array
@@ -235,8 +235,8 @@ def suppose_table(
         _moments(spec.schema or schema, columns, height, one, draw) for one in targets
     )
     display = model.display_by(shown.schema, height)
-    # The points at which a curve is shown depend on its range. Names are those for the
-    # declared range.
+    # The points at which a curve is shown depend on its range. The names are those
+    # for the declared range.
     display = replace(display, names=model.display_by(schema, height).names)
     names, lines = _lines(fit, display)
     return SupposedTable(spec, calibration, columns, targets, moments, names, lines, ranges)
@@ -245,7 +245,7 @@ def suppose_table(
 def _lines(
     fit: CalibratedFit, display: Display
 ) -> tuple[tuple[tuple[str, ...], ...], Array]:
-    """Return the names of the summary lines, and the matrix from coefficients to lines.
+    """Return the names of the summary lines, and the map from coefficients to lines.
 
     There is one tuple of names for every coding of the target.
     """
@@ -326,7 +326,7 @@ def _label_shares(
 
 
 def level_of_log_odds(share: float, spread: float) -> float:
-    """Return the mean of normal log-odds that gives a share of positive labels.
+    """Return the mean of normal log-odds for which a given share is positive.
 
     ``spread`` is the standard deviation of the log-odds.
     """
@@ -403,7 +403,7 @@ def _split(whole: Array, sizes: Sequence[int]) -> list[Array]:
 def _links_and_effects(
     blocks: Array, sizes: Sequence[int], scores: int, draw: Generator
 ) -> tuple[Array, Array]:
-    """Draw the covariances of features with the common factor, and coefficients.
+    """Draw the covariances of features with the common factor, and the coefficients.
 
     The coefficients are scaled so that each column or term alone contributes a variance of
     1 to every score.

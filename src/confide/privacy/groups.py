@@ -130,7 +130,7 @@ def _geometric_sum(x: Fraction, k: int) -> Fraction:
 
 
 def _unit(value: Fraction) -> int:
-    """Return a power of ten that, as denominator, preserves twenty digits of a value."""
+    """Return a power of ten that, as a denominator, preserves twenty digits of a value."""
     return int(10 ** (len(str(int(1 / value))) + 20))
 
 

@@ -50,7 +50,7 @@ DOWNGRADED: Mapping[str, str] = MappingProxyType(
         "private-tuning.md#random-stopping": _noise_on("the winner's score"),
     }
 )
-"""The reasons why guarantees are CLAIMED and not PROVED, by the name of their theorem."""
+"""The reasons why guarantees are CLAIMED, not PROVED, by the name of their theorem."""
 
 COMPOSED = frozenset({"sparse-selection.md#select-then-fit", "private-tuning.md#chunks"})
 """Theorems about compositions, whose status follows from the theorems of the parts."""
@@ -59,7 +59,7 @@ UNKNOWN_PARTS = _noise_on("a statistic in one of the parts")
 
 
 def shortfall(theorems: Iterable[str]) -> str:
-    """Return the reason why a theorem is only claimed in floating-point arithmetic.
+    """Return the reason why a theorem is claimed, but not proved, for doubles.
 
     Parameters
     ----------
@@ -156,8 +156,8 @@ class Status(Enum):
     PROVED
         A theorem covers the published numbers, to the last digit.
     CLAIMED
-        The theorem holds for real numbers but not for doubles, or is only claimed in a
-        publication.
+        The theorem is proved for real numbers but not for doubles, or rests only on an
+        incomplete published proof.
     REFUTED
         A counterexample shows that the claim is wrong.
 
@@ -236,8 +236,8 @@ def effective_status(theorem: str, status: Status, reason: str = "") -> tuple[St
 class Guarantee:
     """A privacy guarantee: budget, neighbour relation, theorem, status and assumptions.
 
-    A guarantee by a theorem that `DOWNGRADED` lists cannot be PROVED: its status is set to
-    CLAIMED on construction.
+    A guarantee whose theorem is listed in `DOWNGRADED` cannot be PROVED: its status is set
+    to CLAIMED on construction.
 
     Parameters
     ----------

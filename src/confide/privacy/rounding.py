@@ -1,9 +1,9 @@
 """Outward rounding: doubles that are upper or lower bounds on exact numbers.
 
-This includes the privacy profile of Gaussian noise: delta = Ψ(ε, μ), where μ is the shift
-of the mean in standard deviations. Approximate solutions are found in doubles, then refined
-and verified with decimals of at least sixty digits. With a = ε/μ − μ/2, b = ε/μ + μ/2 and
-Mills' ratio R(x) = Φ(−x)/φ(x),
+The module also bounds the privacy profile of Gaussian noise: delta = Ψ(ε, μ), where μ is
+the shift of the mean in standard deviations. Approximate solutions are found in doubles,
+then refined and verified with decimals of at least sixty digits. With a = ε/μ − μ/2,
+b = ε/μ + μ/2 and Mills' ratio R(x) = Φ(−x)/φ(x),
 
     Ψ(ε, μ) = Φ(−a) − e^ε Φ(−b) = φ(a)·(R(a) − R(b)).
 

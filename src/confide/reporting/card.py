@@ -96,8 +96,11 @@ INTENDED = (
         "decision about one."
     ),
 )
-BOUGHT = " were bought "
-"""Phrase by which the assumptions about separately charged releases are recognised."""
+BOUGHT = (" were released ", " were bought ")
+"""Phrases by which the assumptions about separately charged releases are recognised.
+
+Models saved by earlier versions contain the second one.
+"""
 NOT_INTENDED = (Item("Tests and studies only. Not for publication as a private release."),)
 
 
@@ -212,7 +215,9 @@ def citation(guarantee: Guarantee, version: str) -> str:
     if not guarantee.private:
         return f"“The noise was seeded: the coefficients are not private ({where}).”"
     relation = f"record-level differential privacy, {guarantee.neighbours} neighbours"
-    before = [line for line in guarantee.assumptions if BOUGHT in line]
+    before = [
+        line for line in guarantee.assumptions if any(words in line for words in BOUGHT)
+    ]
     apart = f" In addition, {'; '.join(before)}." if before else ""
     return (
         f"“The coefficients were released with {budget} ({relation}; status "

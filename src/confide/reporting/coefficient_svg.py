@@ -34,7 +34,7 @@ class Scale:
         return (inside - low) / (high - low)
 
     def ticks(self, most: int) -> tuple[float, ...]:
-        """Return round numbers at which to draw ticks, about ``most`` at most."""
+        """Return round numbers for the ticks, at most about ``most`` of them."""
         if self.unit is None:
             return _even_ticks(self.low, self.high, most)
         return self._decade_ticks(self.unit, most)

@@ -53,7 +53,7 @@ class Coefficient:
     p_value : float, optional
         Probability, if there is no effect, of an estimate at least as far from ``null``.
     span : float, default=1.0
-        Width of the column's range, in the unit that the coefficient is for.
+        Width of the column's range, in the unit to which the coefficient refers.
     null : float, default=0.0
         Value of no effect: 0, or 1 for a ratio.
 

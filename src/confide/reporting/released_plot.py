@@ -16,7 +16,7 @@ class ReleasedPlot:
     """Curve or scatter plot that a private mechanism released.
 
     This class adds no noise. A ROC curve or residuals computed directly from the records
-    have no guarantee, and must not be plotted with it.
+    have no guarantee, and must not be plotted with this class.
 
     Parameters
     ----------

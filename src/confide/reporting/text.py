@@ -307,12 +307,13 @@ def not_in_intervals(level: float, of: str = "penalised") -> tuple[tuple[str, st
     """Return the limitations of intervals, as pairs of a short heading and a text."""
     penalty = (
         "It shrinks all coefficients towards zero, and intervals are for the shrunken "
-        "ones. Without a penalty the coefficients may lie elsewhere."
+        "ones. Without a penalty the coefficients may differ."
     )
     model = (
         "Intervals are for the model that was fitted, in which numbers are clamped to "
-        "their ranges, long rows have less weight and, with some losses, large residuals "
-        "are clipped. A model of the raw columns may have other coefficients."
+        "their ranges, rows whose encoded values have a large norm get less weight and, "
+        "with some losses, large residuals are clipped. A model of the raw columns may "
+        "have other coefficients."
     )
     together = (
         "Each interval holds separately: of 100 columns without any effect, about "

@@ -29,7 +29,7 @@ from confide.privacy import (
 ROUNDING = 2 * SUM_ERROR
 """Relative increase of sensitivities, to allow for rounding errors in sums."""
 OUTWARD = 1e-9
-"""Relative increase of noise scales, to allow for rounding if nothing is summed."""
+"""Relative increase of noise scales for rounding, if sums need no further allowance."""
 
 
 def range_per_choice(budget: Pure | Zcdp, choices: int) -> float:
@@ -78,7 +78,7 @@ def sum_noise(budget: Pure | Zcdp, reach: float, times: int) -> Noise:
 
 
 def check_size(size: int, objective: Objective) -> None:
-    """Raise if more columns are to be selected than there are."""
+    """Raise if more columns are to be selected than the table has."""
     if size > objective.columns:
         raise InvalidParameter(
             "size",

@@ -14,7 +14,7 @@ from confide.accounting import event_of
 from confide.data.matrix.sums import FEW_ADDED, MAX_ROWS, Partial, pairwise_sum
 from confide.data.rows.block import Block
 from confide.data.rows.in_memory import Rows
-from confide.errors import InvalidParameter
+from confide.errors import Described, InvalidParameter
 from confide.mechanisms.base import check_length, check_whole
 from confide.mechanisms.needs import SMOOTH_LOSS, Need, check_needs
 from confide.noise import Entropy, Gumbel
@@ -147,7 +147,7 @@ class BoxScores:
         return float(gradient @ theta + self.radius * np.abs(gradient).sum())
 
     def _accelerated(self, oracle: Oracle, size: int, count: int) -> float:
-        """Return the minimum up to the gap, by accelerated gradient steps.
+        """Return the minimum to within the gap, by accelerated gradient steps.
 
         After k steps, the excess is at most 2·L·‖θ*‖²/(k + 1)². All gradients are evaluated
         in the box, where L bounds the curvature. The rounding error of a step is added to
@@ -180,7 +180,7 @@ class BoxScores:
 
 
 def _by_pieces(piece: Callable[[Block], Partial]) -> Callable[[Block], Partial]:
-    """Return a function that sums ``piece`` over small pieces of a block."""
+    """Return a function that sums ``piece`` over small groups of rows in a block."""
     return lambda block: pairwise_sum(map(piece, block.pieces(FEW_ADDED)))
 
 
@@ -258,7 +258,7 @@ class ExponentialSelector:
             raise InvalidParameter(
                 "size",
                 f"small enough that there are at most {self.most} sets of columns",
-                f"{self.size} of {objective.columns} columns: {supports} sets",
+                Described(f"{self.size} of {objective.columns} columns: {supports} sets"),
                 f"Raise the parameter 'most' (now {self.most}), or use ScreeningSelector "
                 "or SampleAggregateSelector.",
             )
@@ -302,7 +302,7 @@ def support_width(
 
 
 MOST_FOLLOWING = 1280
-"""Longest chain of additions in a sum if rows are added in pieces of `FEW_ADDED`."""
+"""Longest chain of additions in a sum if rows are added in groups of `FEW_ADDED`."""
 
 
 def score_error(objective: Objective, size: int, margin: float) -> float:

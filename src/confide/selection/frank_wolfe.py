@@ -97,7 +97,7 @@ STALE = 0.85
 """All slopes are recomputed after the coefficients have shrunk by this factor."""
 
 DENSE_COLUMN_SHARE = 10
-"""The gradient is recomputed if the changed rows have over 1/10 of all entries."""
+"""The gradient is recomputed if the changed rows contain over 1/10 of all entries."""
 
 MOST_IN_LINE = 2**21
 """Largest number of rows that are added sequentially. The rounding error is then at most

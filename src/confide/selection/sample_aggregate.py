@@ -15,7 +15,7 @@ from confide._types import AnyArray, Array
 from confide.accounting import event_of
 from confide.data.matrix.matrix import as_matrix
 from confide.data.rows.in_memory import InMemoryRows, Rows
-from confide.errors import InvalidParameter
+from confide.errors import Described, InvalidParameter
 from confide.mechanisms.base import check_whole
 from confide.noise import Entropy, Gumbel, Laplace, assign_groups, shuffle
 from confide.objectives import Objective
@@ -71,8 +71,9 @@ FINDERS: Registry[type[Any]] = Registry("finder")
 class LassoPath:
     """Find the columns with the largest coefficients on a lasso path.
 
-    Columns and target are centred within the block and not rescaled. If two columns are
-    equal, the path uses only one of them, so votes may be split between the two columns.
+    The columns and the target are centred within the block, but not rescaled. If two
+    columns are equal, the path uses only one of them, so votes may be split between the two
+    columns.
 
     Parameters
     ----------
@@ -167,7 +168,7 @@ VOTE_WIDTH = 2.0
 @SELECTORS.register("sample-aggregate")
 @dataclass(frozen=True, slots=True)
 class SampleAggregateSelector:
-    """Select columns by noisy numbers of votes that blocks of rows cast.
+    """Select columns by noisy counts of the votes cast by blocks of rows.
 
     Guarantee    pure, (epsilon, delta) or zCDP; add-remove or replace-one.
     Public       size, blocks, finder, budget; under replace-one the number of rows.
@@ -181,8 +182,8 @@ class SampleAggregateSelector:
     blocks : int, optional
         Public number of blocks. By default it is the square root of the number of rows
         under replace-one, where this number is public, and 100 under add-remove, where it
-        is private. Under add-remove, every record draws its block independently, and blocks
-        without rows do not vote.
+        is private. Under add-remove, the block of every record is drawn independently, and
+        blocks without rows do not vote.
     noise : {"gumbel", "laplace"}, default="gumbel"
         "gumbel" is equivalent to choosing the columns one by one with the exponential
         mechanism; "laplace" adds Laplace noise of scale 2·size/epsilon to the votes.
@@ -253,9 +254,9 @@ class SampleAggregateSelector:
             raise InvalidParameter(
                 "table",
                 "in memory or on a cluster, to select with random blocks of rows",
-                "a table that is streamed",
+                Described("a table that is streamed"),
                 "Use the selector 'screening', fit on a cluster (--workers, --cluster), "
-                "or read the table whole.",
+                "or read the whole table into memory.",
             )
         known = calibration.neighbours is Neighbours.REPLACE_ONE
         if known and self.blocks is not None and rows.table_count < self.blocks:

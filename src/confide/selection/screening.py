@@ -159,5 +159,5 @@ def private_mean(calibration: SelectorCalibration, rows: Rows, entropy: Entropy)
 
 
 def mean_reach(neighbours: Neighbours) -> float:
-    """Return the Euclidean sensitivity of the pair of Σtᵢ and the number of rows."""
+    """Return the Euclidean sensitivity of the pair (Σtᵢ, number of rows)."""
     return 2.0 if neighbours is Neighbours.REPLACE_ONE else math.sqrt(2)

@@ -245,8 +245,8 @@ class TwoStages(Calibration):
 class SelectThenFit:
     """Select a few columns and fit a model to them; all other coefficients are 0.
 
-    Noise and ridge of the fit depend on ``selector.size``, and not on the number of columns
-    of the table.
+    The noise and the ridge of the fit depend on ``selector.size``, not on the number of
+    columns in the table.
 
     Guarantee    pure, (epsilon, delta) or zCDP; add-remove or replace-one.
     Public       loss, bounds, ridge, budget, and ``share``.
@@ -264,8 +264,8 @@ class SelectThenFit:
     column_bound : float, default=1.0
         Public bound on the absolute value of every entry; larger entries are clipped.
     scaled : bool, default=False
-        Instead of clipping entries, scale a row down if the norm of its ``size`` largest
-        entries exceeds column_bound·√size.
+        If true, entries are not clipped. Instead, a row is scaled down if the norm of its
+        ``size`` largest entries exceeds column_bound·√size.
 
     Raises
     ------

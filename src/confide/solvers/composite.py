@@ -27,7 +27,8 @@ from confide.solvers.split_gradient import precise_gradient
 MOST_OUTER = 300
 MOST_TRIALS = 30
 SHORTEST_STEP = 2.0**-12
-"""A step this short occurs only if the slope along it is below its rounding error."""
+"""A step shorter than this fraction of a full step occurs only if the slope along the step
+is below its rounding error."""
 MOST_INNER = 20_000
 SMALLEST_SAMPLE = 4000
 

@@ -164,8 +164,8 @@ class Problem:
 
         ``mass`` is a bound on Σ|φ′|. The error of a sum of k terms is at most k units in
         the last place of the sum of their magnitudes. Errors of margins have the same form,
-        and are multiplied by the curvature. Each slope adds a few units, one of them for
-        its weight, and more if the scores of several classes are combined.
+        and are multiplied by the curvature. Each slope adds an error of a few units, one
+        of them for its weight; combining the scores of several classes adds more.
         """
         unit = float(np.finfo(theta.dtype).eps) / 2
         objective, count = self.objective, self.rows.count

@@ -39,11 +39,12 @@ PAIRS_BYTES = 2**27
 WIDEST_HESSIAN = 1500
 WIDEST_CERTIFICATE = 80
 NEARBY = 0.01
-"""The tolerance for the minimiser of a smoother loss, which is used as starting point, in
-units of the largest effect of one record on a minimiser."""
+"""The tolerance for the minimiser of a smoother loss, which is used as the starting
+point, in units of the largest effect of one record on a minimiser."""
 MOST_TRIALS = 40
 MANY_TRIALS = 2
-"""The number of trials after which a line search uses the last two slopes or bisects."""
+"""The number of trials after which a line search uses the secant through the last two
+slopes, or bisects."""
 MOST_STALLS = 500
 SPLIT_STALLS = 40
 MUCH_NEARER = 2e-11
@@ -209,7 +210,7 @@ def _patience(problem: Problem) -> int:
 def _with_split_gradient(
     problem: Problem, goal: StoppingRule, point: Point, found: tuple[float, float]
 ) -> tuple[float, float]:
-    """Return the norm and error of a gradient, recomputed if that makes it small enough."""
+    """Return norm and error of a precise gradient if it meets the goal, else ``found``."""
     enough = goal.enough(problem, point)
     exact, error = precise_gradient(problem, point, enough)
     if longest(exact) + error <= enough:
@@ -292,7 +293,10 @@ def advance(
 
 
 def _crossing(one: tuple[float, float], other: tuple[float, float]) -> float:
-    """Return the zero of the line through two slopes; NaN if it falls or signs differ."""
+    """Return the zero of the line through two slopes.
+
+    The result is NaN if the line does not rise, or if the slopes differ in sign.
+    """
     (start, low), (stop, high) = one, other
     rising = low * high > 0 and (high - low) * (stop - start) > 0
     return stop - high * (stop - start) / (high - low) if rising else np.nan
@@ -407,8 +411,9 @@ def _sharpen(
 def _approach(problem: Problem) -> tuple[Array, Metric, int]:
     """Return a point, a metric and a sample size, from Newton steps on growing subsamples.
 
-    With p columns and one row in s, the sampling error corresponds to a Newton decrement of
-    about p·s. The steps on a subsample end when the decrement is much smaller than this.
+    With p columns and one out of every s rows, the sampling error corresponds to a Newton
+    decrement of about p·s. The steps on a subsample end when the decrement is much
+    smaller than this.
     """
     count, size = problem.rows.count, problem.objective.dimension
     theta, least = np.zeros(size), max(SMALLEST_SAMPLE, ROWS_PER_COLUMN * size)

@@ -2,7 +2,7 @@
 
 Features, coefficients and slopes are split into a leading part on a coarse grid and a small
 remainder. Products of leading parts have few bits, so that sums of them fit into doubles
-and are exact in any order of addition. All other terms are smaller by a factor of 2⁻²⁰. The
+and are exact in any order of addition. All other terms are smaller by a factor of 2²⁰. The
 remaining error comes from rounding one margin and one slope per row, and almost vanishes if
 these have double-double precision. If it is still too large for the number of rows,
 `twofold_gradient` is used instead.
@@ -38,7 +38,7 @@ LEADING_BITS = 20
 53 bits, which is the precision of a double."""
 
 FEW_ROWS = 1024
-"""The number of rows summed at once if rounding of the small parts would matter."""
+"""The number of rows summed at once if rounding of the smaller terms would matter."""
 
 Numbers: TypeAlias = Dense | Csr
 Pieces: TypeAlias = tuple[Numbers, Numbers, Numbers | None]
@@ -231,13 +231,13 @@ def _leading(values: Array, largest: float, bits: int = LEADING_BITS) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class _Rounding:
-    """Relative rounding errors of slopes, of margins, and of the small parts of sums.
+    """Relative rounding errors of slopes, of margins, and of the smaller terms of sums.
 
     ``margin`` is relative to the actual margins, and ``inner`` to the bound on margins.
 
     Every entry of a remainder is at most 2⁻²⁰ times the largest magnitude, so the remainder
     of a row with k entries has a norm of at most √k times this bound. The proof is in
-    docs/proofs/finite-precision.md, split-gradient.
+    docs/proofs/finite-precision.md, section split-gradient.
     """
 
     slope: float

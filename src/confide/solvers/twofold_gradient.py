@@ -1,10 +1,10 @@
-"""A gradient in double-double precision, practically exact for a billion rows.
+"""A gradient in double-double precision, practically exact for up to a billion rows.
 
 Features, coefficients and slopes are split into parts on increasingly fine grids. Products
 of parts have few bits, so that sums of them fit into doubles and are exact in any order of
-addition. All other terms are smaller by a factor of at most 2⁻⁴⁰. Sums over rows are
+addition. All other terms are smaller by a factor of at least 2⁴⁰. Sums over rows are
 accumulated in double-double precision. The proof is in docs/proofs/finite-precision.md,
-twofold-gradient.
+section twofold-gradient.
 """
 
 import math
@@ -306,7 +306,7 @@ def _margin(parts: Sequence[Numbers], theta: Sequence[Array]) -> Twofold:
 
 @dataclass(frozen=True, slots=True)
 class Rounding:
-    """Relative rounding errors of gradients, for a maximal number of entries per row."""
+    """Relative rounding errors of gradients, for a largest number of entries per row."""
 
     objective: Objective
     slope: float

@@ -12,7 +12,7 @@ from confide.privacy import Approx, Budget, Pure, Zcdp
 
 
 def expect(holds: Any, promise: str, *, at: Any = None) -> None:
-    """Raise an AssertionError with the text ``promise`` unless all of ``holds`` is true."""
+    """Raise an AssertionError with the text ``promise`` if any of ``holds`` is false."""
     if not np.all(holds):
         where = "" if at is None else f" (broken at {at!r})"
         raise AssertionError(promise + where)

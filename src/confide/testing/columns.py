@@ -52,7 +52,7 @@ def check_column(column: Column, values: Sequence[Any]) -> None:
     """
     expect(
         COLUMNS.get(column.kind) is type(column),
-        "a kind must be registered under the name in the attribute kind of its columns",
+        "a column class must be registered under the name in its attribute `kind`",
         at=column.kind,
     )
     check_frozen(column, "a column")
@@ -219,9 +219,7 @@ def _check_range(column: Column, values: Sequence[Any]) -> None:
     )
     expect(np.abs(matrix) <= 1, "encoded values must lie in [−1, 1]", at=matrix)
     lengths = np.linalg.norm(schema.design(frame), axis=1)
-    expect(
-        lengths <= 1, "no encoded row may have a length above 1", at=float(lengths.max())
-    )
+    expect(lengths <= 1, "no encoded row may have a norm above 1", at=float(lengths.max()))
     if column.coded:
         expect(
             matrix.sum(axis=1) == (_read(column, values) >= 0),
@@ -313,7 +311,7 @@ def _check_possible(column: Column) -> None:
 
 
 def _check_lines(column: Column) -> None:
-    """Check that a table line plus the intercept gives the coefficient of its feature."""
+    """Check that table lines plus the intercept reproduce the coefficients of features."""
     lines, count = column.lines(), len(column.features)
     # A reference level, with weight 1 in the baseline, has no line: it is the intercept.
     alone = count > 1 and column.coded
@@ -358,7 +356,7 @@ def _check_statistics(column: Column) -> None:
         np.array_equal(covariance, covariance.T)
         and np.linalg.eigvalsh(covariance).min() >= -ROUNDING
         and second.sum() <= 1 + ROUNDING,
-        "moments must be attainable by features whose rows have a length of at most 1",
+        "moments must be attainable by features whose rows have a norm of at most 1",
         at=(mean, covariance),
     )
     expect(
@@ -383,6 +381,6 @@ def _check_statistics(column: Column) -> None:
     expect(
         centres.shape == (count if column.coded else PARTS, count)
         and (np.linalg.norm(centres, axis=1) <= HEIGHT * (1 + ROUNDING)).all(),
-        "centres must be vectors of features whose length is at most the height",
+        "centres must be vectors of features whose norm is at most the height",
         at=centres,
     )

@@ -95,7 +95,7 @@ def _check_source(noise: Noise, dimension: int) -> None:
     )
     expect(
         first != other,
-        "other random words must change every coordinate of a draw",
+        "different random words must change every coordinate of a draw",
         at=(first, other),
     )
 

@@ -19,7 +19,7 @@ from confide._types import AnyArray, Array
 from confide.data import Schema, read_table
 from confide.data.matrix.sums import MAX_ROWS
 from confide.data.schema.parse_values import as_cells, cells_as_numbers
-from confide.errors import InvalidData, InvalidParameter, MissingPublicBound
+from confide.errors import Described, InvalidData, InvalidParameter, MissingPublicBound
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -68,7 +68,7 @@ class SearchTable:
         return SearchTable(self.schema.kept(self.features), None, self.schema)
 
     def rehearse(self, model: Any) -> Any:
-        """Check a fit to all rows without making it; return its guarantee."""
+        """Make a dry run of a fit to all rows, and return the guarantee."""
         return model.rehearse(self.features, self.target)
 
     def fit(self, model: Any) -> Any:
@@ -200,7 +200,7 @@ def _range(estimator: Any, name: str) -> tuple[float, float]:
     """Return the public range of a numeric target."""
     if is_classifier(estimator):
         raise InvalidParameter(
-            "scoring", "a score for classes, because the estimator is a classifier", name
+            "scoring", "a classification score, because the estimator is a classifier", name
         )
     bound, schema = getattr(estimator, "target_bound", None), estimator.schema
     if bound is not None:
@@ -224,4 +224,6 @@ def _check_classifier(estimator: Any, name: str, method: str) -> None:
             if is_classifier(estimator)
             else "Use 'squared' or 'absolute'."
         )
-        raise InvalidParameter("scoring", f"a score for {kind}", f"{name}, for {who}", hint)
+        raise InvalidParameter(
+            "scoring", f"a score for {kind}", Described(f"{name}, for {who}"), hint
+        )

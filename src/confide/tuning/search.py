@@ -16,6 +16,7 @@ from confide.accounting import event_of
 from confide.data.tables.files import is_in_parts
 from confide.errors import (
     ClaimedGuarantee,
+    Described,
     InvalidParameter,
     LooseBudget,
     RepeatedSpending,
@@ -47,7 +48,7 @@ SHARED_SETTINGS = {
     *("budget", "ledger", "random_state", "neighbours", "schema", "intervals"),
     *("classes", "target_bound"),
 }
-"""Settings that must be equal for all candidates, as they affect guarantee or score."""
+"""Settings that must be equal for all candidates, as they affect guarantees or scores."""
 
 
 def _has(method: str) -> Callable[["PrivateSearch"], bool]:
@@ -271,7 +272,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             raise InvalidParameter("param_grid", must, str(error)) from None
         if len(found) < 2:
             must = "a grid of at least two candidates"
-            raise InvalidParameter("param_grid", must, f"a grid of {len(found)}")
+            raise InvalidParameter("param_grid", must, Described(f"a grid of {len(found)}"))
         known = set(self.estimator.get_params(deep=False))
         named = {name for one in found for name in one}
         for wrong, must in (
@@ -378,7 +379,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         return self._winner().decision_function(X)
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Return the accuracy or R² of the winner. It is NOT private.
+        """Return the accuracy or R² of the winner; this score is NOT private.
 
         Parameters
         ----------
@@ -432,7 +433,7 @@ def _common(promises: list[Guarantee], settings: list[dict[str, Any]]) -> Guaran
             raise InvalidParameter(
                 "guarantees of the candidates",
                 "PROVED or CLAIMED",
-                f"REFUTED for {one}",
+                Described(f"REFUTED for {one}"),
                 "Leave this candidate out.",
             )
     return weakest(*promises)
@@ -461,6 +462,6 @@ def _check_in_memory(X: Any, *, named: bool) -> None:
         raise InvalidParameter(
             "table",
             "in memory for a search, which distributes the rows among its candidates",
-            "a table in files or in parts",
+            Described("a table in files or in parts"),
             "Read it into memory, for example with confide.data.read_table, if it fits.",
         )

@@ -41,7 +41,10 @@ PAGE = (
     "<title>confide</title></head><body><h1>{title}</h1><p>{text}</p></body></html>"
 )
 STRANGER = "This page works only in the browser in which it was first opened."
-ADVICE = "Stop confide with Ctrl-C where it was started, and start it again: confide open"
+ADVICE = (
+    "Press Ctrl-C in the terminal where confide was started, and start it again with: "
+    "confide open"
+)
 
 
 @dataclass(slots=True)
@@ -163,5 +166,5 @@ class Gate:
 
 def refusal(text: str) -> Response:
     """Return a response that refuses a request and reveals nothing."""
-    page = PAGE.format(head="", title="Not for this browser", text=text)
+    page = PAGE.format(head="", title="Access refused", text=text)
     return HTMLResponse(page, status_code=403)

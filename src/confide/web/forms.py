@@ -9,7 +9,7 @@ from starlette.requests import Request
 
 import confide
 from confide.data.matrix.sums import MAX_ROWS
-from confide.errors import InvalidParameter
+from confide.errors import Described, InvalidParameter
 from confide.privacy import Budget
 
 MOST_BYTES = 2**20
@@ -23,14 +23,14 @@ async def read_form(request: Request) -> dict[str, str]:
     """Return the fields of a form; reject requests that our pages would not send."""
     if request.headers.get("content-type", "").partition(";")[0].strip() != TYPE:
         raise InvalidParameter(
-            "form", "sent by a page of this server", "another content type"
+            "form", "sent by a page of this server", Described("another content type")
         )
     body = bytearray()
     async for piece in request.stream():
         body += piece
         if len(body) > MOST_BYTES:
             must = f"at most {MOST_BYTES:,} bytes long"
-            raise InvalidParameter("form", must, "a longer one")
+            raise InvalidParameter("form", must, Described("a longer one"))
     try:
         pairs = parse_qsl(
             body.decode("ascii"),
@@ -40,7 +40,7 @@ async def read_form(request: Request) -> dict[str, str]:
         )
     except ValueError:
         must = f"text in UTF-8, with at most {MOST_FIELDS} fields"
-        raise InvalidParameter("form", must, "something else") from None
+        raise InvalidParameter("form", must, Described("something else")) from None
     return {name: value.strip() for name, value in pairs}
 
 

@@ -67,7 +67,7 @@ def _change(request: Request, fields: dict[str, str]) -> Response:
 
 
 def _limit(request: Request, book: confide.Ledger, fields: dict[str, str]) -> Response:
-    """Set a limit; redirect to the plan if its page was used, or else to the ledger."""
+    """Set a limit; redirect to the page of the form, which is the plan or the ledger."""
     book.set_limit(fields.get("dataset", ""), read_epsilon(fields))
     project, place = fields.get("project", ""), "/ledger"
     if IDENTIFIER.fullmatch(project):

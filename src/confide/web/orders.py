@@ -23,7 +23,7 @@ from typing import IO
 
 import confide
 from confide._files import ReservedFile, write_file
-from confide.errors import BUG, ConfideError, InvalidParameter
+from confide.errors import BUG, ConfideError, Described, InvalidParameter
 from confide.web.fits import FitSettings
 from confide.web.workspace import (
     IDENTIFIER,
@@ -102,7 +102,7 @@ class Order:
         return self._words(self.ledger, str(self.model))
 
     def shown_words(self) -> list[str]:
-        """Return the arguments to display, with a relative model file and no password."""
+        """Return the arguments to display, without passwords or the model file's folder."""
         return self._words(str(confide.ledger.redacted(self.ledger)), self.model.name)
 
     def _words(self, ledger: str, out: str) -> list[str]:
@@ -289,9 +289,9 @@ def open_book(ledger: str, *, new: bool = False) -> confide.Ledger:
     if not (new or "://" in ledger or Path(ledger).exists()):
         raise InvalidParameter(
             "the ledger",
-            "in the place where it was charged",
-            f"{ledger}, which is missing",
-            "Restore it: a new ledger would not contain what was spent.",
+            "at the path where it was when this fit was charged",
+            Described(f"{ledger}, which does not exist"),
+            "Restore it from a backup: a new ledger would not contain what was spent.",
         )
     return confide.Ledger.open(ledger)
 

@@ -91,7 +91,9 @@ def width(request: Request) -> Response:
         planned = plan_of(settings, text, neighbours_of(book, public.name))
         desired = read_width(planned, asked)
         if desired is None:
-            raise InvalidParameter("desired width", "given with its column", "nothing")
+            raise InvalidParameter(
+                "desired width", "given together with a column", "nothing"
+            )
         told = answer(planned, settings, desired)
     except ConfideError as refusal:
         error = str(refusal)
@@ -124,7 +126,7 @@ def _to_order(request: Request, order: Order) -> Response:
 
 
 def show(request: Request) -> Response:
-    """Show an order in its state: to be confirmed, under way, released or failed."""
+    """Show an order by its state: to be confirmed, under way, released or failed."""
     order, orders = order_of(request), request.app.state.orders
     standing = orders.standing(order)
     if standing.state is State.DRAFT:

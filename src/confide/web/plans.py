@@ -79,7 +79,7 @@ class DesiredWidth:
 
 @lru_cache(maxsize=32)
 def plan_of(settings: FitSettings, schema_text: str, neighbours: str | None) -> FitPlan:
-    """Plan the fit; recent plans are cached."""
+    """Return the plan of a fit; recent plans are cached."""
     public = schema_of(schema_text)
     return plan_fit(settings.estimator(public, neighbours), settings.fitted_rows)
 
@@ -134,7 +134,7 @@ def _cells(plan: FitPlan, column: Any) -> tuple[str, ...]:
 
 
 def _budget_lines(plan: FitPlan, settings: FitSettings) -> list[BudgetLine]:
-    """Return an attacker's gain and the accuracy of the fit for several epsilons."""
+    """Return the privacy and the accuracy of the fit at several values of epsilon."""
     asked = exact(settings.epsilon, "epsilon")
     values = {exact(text, "epsilon"): text for text in (*EPSILONS, settings.epsilon)}
     return [

@@ -117,7 +117,7 @@ def prediction_file(order: Order, name: str) -> Path:
     """Return the path of a finished file of predictions."""
     path = order.folder / name
     if not (PREDICTIONS.fullmatch(name) and path.is_file()):
-        raise InvalidParameter("file of predictions", "one that was written here", name)
+        raise InvalidParameter("prediction file", "one that was written for this fit", name)
     return path
 
 
@@ -165,7 +165,7 @@ def script_text(order: Order) -> str:
 
 
 def _rows_text(order: Order) -> str:
-    """Return Python code that reads the table into memory, or in parts if it is large."""
+    """Return Python code that reads a table into memory or, if it is large, in blocks."""
     table = str(order.table)
     if confide.data.is_in_parts(table):
         return f"confide.data.open_table({table!r})"

@@ -1,6 +1,6 @@
-"""The schema form: column names from the header of a table, all else from the user.
+"""The schema form: column names from the header of a table, the rest from the user.
 
-No value of the table is read. Users can note how each declaration is known.
+No value of the table is read. Users can note the source of each declaration.
 """
 
 import dataclasses
@@ -190,7 +190,7 @@ def plain_values(fields: Mapping[str, str]) -> dict[str, Any]:
 
 
 def schema_text(schema: Schema, names: Sequence[str], answers: Mapping[str, str]) -> str:
-    """Return the text of a schema file, with comments on how each declaration is known."""
+    """Return the text of a schema file, with comments on the source of each declaration."""
     lines = [
         f"# {one_line(line.name)}: {one_line(line.reason)}\n"
         for line in form_of(names, answers)
@@ -211,7 +211,7 @@ def _value(name: str, text: str) -> Any:
 
 
 def read_share_of(text: str) -> Any:
-    """Read shares: a single one, one per level, or some by level, such as "north = 0.4"."""
+    """Read a share, one share per level, or shares by level, such as "north = 0.4"."""
     parts = _listed(text)
     pairs = [part.rpartition("=") for part in parts]
     if all(sign for _, sign, _ in pairs):

@@ -19,7 +19,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from confide._files import ReservedFile
-from confide.errors import ConfideError, InvalidParameter
+from confide.errors import ConfideError, Described, InvalidParameter
 from confide.web import ledger_pages, plan_pages, result_pages, table_pages
 from confide.web.access import HOST, Admission, Gate
 from confide.web.orders import OrderBook
@@ -127,7 +127,7 @@ def bind(port: int) -> socket.socket:
         raise InvalidParameter(
             "--port",
             "a port that is free",
-            f"{port} ({reason})",
+            Described(f"{port} ({reason})"),
             "Without --port a free port is chosen.",
         ) from None
     return own
@@ -141,7 +141,7 @@ def serve(
     browser: bool = True,
     say: Callable[[str], None] = print,
 ) -> None:
-    """Serve the pages of ``confide open`` for a folder until the process is ended.
+    """Serve the pages of ``confide open`` for a folder until the process ends.
 
     Parameters
     ----------

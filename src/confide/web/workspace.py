@@ -17,12 +17,13 @@ from typing import Any
 
 from confide._files import read_limited, write_file
 from confide.data import UNKNOWN, UNNAMED, Schema
-from confide.errors import ConfideError, InvalidParameter
+from confide.errors import ConfideError, Described, InvalidParameter
 
 FOLDER = "confide-files"
 BOOK = "book.db"
 PRIVATE = 0o700
 IDENTIFIER = re.compile(r"[0-9a-f]{16}")
+STATE_FILE = "state file of confide open"
 
 
 def new_identifier() -> str:
@@ -33,19 +34,23 @@ def new_identifier() -> str:
 def write_record(path: Path, record: Mapping[str, Any]) -> None:
     """Write plain values to a JSON file, completely or not at all."""
     text = json.dumps(record, indent=1, ensure_ascii=False)
-    write_file(path, text.encode("utf-8", "surrogateescape"), "file of the page")
+    write_file(path, text.encode("utf-8", "surrogateescape"), STATE_FILE)
 
 
 def read_record(path: Path) -> dict[str, Any]:
     """Return the plain values in a JSON file."""
-    text = read_limited(path, "file of the page").decode("utf-8", "surrogateescape")
+    text = read_limited(path, STATE_FILE).decode("utf-8", "surrogateescape")
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
         raise InvalidParameter(
-            "file of the page", "unchanged since it was written", str(path)
+            STATE_FILE,
+            "valid JSON, as written by confide",
+            Described(f"{path}, which is damaged or was edited"),
+            "Restore it from a backup; or move its folder elsewhere and start again from "
+            "the first page. Releases that were charged stay in the ledger.",
         )
     return found
 
@@ -129,7 +134,7 @@ class Workspace:
         except OSError as error:
             must = "one that can be written to"
             raise InvalidParameter(
-                "the folder", must, f"{whole} ({error.strerror})"
+                "the folder", must, Described(f"{whole} ({error.strerror})")
             ) from None
         return cls(whole, ledger or str(home / BOOK))
 
@@ -158,8 +163,8 @@ class Workspace:
         except OSError:
             os.close(handle)
             raise ConfideError(
-                f"{self.folder} can be open in only one page at a time, and it is already "
-                "open. Use that page, or stop it with Ctrl-C where it was started."
+                f"{self.folder} is already open in another confide page. Use that page, or "
+                "press Ctrl-C in the terminal where confide open was started."
             ) from None
         return handle
 
@@ -198,7 +203,8 @@ def dataset_of(schema: Schema) -> str:
     if schema.name in (UNNAMED, UNKNOWN) or not schema.name.isprintable():
         raise InvalidParameter(
             "name of the dataset",
-            "given, on one line, because the ledger records spending on the table under it",
+            "given, on one line, because the ledger records spending on the table under "
+            "this name",
             schema.name,
         )
     return schema.name

@@ -238,7 +238,7 @@ def test_steps_are_counted(steps):
 
 
 def test_other_budgets_are_refused_with_the_reason():
-    with pytest.raises(MixedBudgets, match="save nothing"):
+    with pytest.raises(MixedBudgets, match="bring no gain"):
         multiplier_for(Zcdp(1), 10, rate="0.1", neighbours="add-remove")
     with pytest.raises(InvalidParameter, match="no pure guarantee"):
         multiplier_for(Pure(1), 10, neighbours="add-remove")

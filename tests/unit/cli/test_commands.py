@@ -90,7 +90,7 @@ def test_a_book_says_for_which_neighbours_it_counts(folder, monkeypatch, capsys)
     assert "Fit with --neighbours add-remove" in text.err
     assert run(*limit, "--neighbours", "replace-one").exit_code == 0
     assert run(*replaced).exit_code == 0
-    counted = "Charged ε = 1 to loans, counted for replace-one as a removal and an addition"
+    counted = "Charged ε = 1 to loans, counted for replace-one at the cost of a removal"
     added = (*fit, "--neighbours", "add-remove", "--out", "model.json")
     assert counted in run(*added).output.replace("\n", " ")
     shown = json.loads(run("budget", "book.db", "--entries", "--verify", "--json").output)

@@ -38,7 +38,7 @@ def test_ranges_are_bought_written_and_used(folder):
     assert result.exit_code == 0, result.output
     model = load_model(folder / "model.json")
     assert model.release_.ranges is None
-    assert any("bought before" in line for line in model.release_.guarantee.assumptions)
+    assert any("released before" in line for line in model.release_.guarantee.assumptions)
     spent = json.loads(run("budget", "book.db", "--dataset", "loans", "--json").output)
     assert "5" in str(spent)
 

@@ -82,7 +82,7 @@ def test_many_files_stream_and_give_what_one_file_gives(folder, table):
     whole, silence = fitted("loans.csv")
     assert silence == ""
     streamed, said = fitted(table)
-    assert "in every sweep" in said
+    assert "every pass over the data (sweep)" in said
     assert alike(streamed, whole)
     held, silence = fitted(table, "--no-stream")
     assert silence == ""
@@ -264,6 +264,6 @@ def test_a_template_comes_from_the_first_of_many_files(folder):
 )
 def test_error_bars_are_suggested_only_where_they_can_be_had(folder, words, offered):
     plain = done("fit", "loans.csv", *FIT, *words)
-    assert ("--intervals auto computes" in plain.stdout) is offered
+    assert ("Add --intervals auto" in plain.stdout) is offered
     asked = run("fit", "loans.csv", *FIT, *words, "--intervals", "auto")
     assert (asked.exit_code == 0) is offered

@@ -98,7 +98,7 @@ def test_a_target_is_named_where_there_is_no_schema():
     [
         ({"names": "age"}, "names must be a sequence"),
         ({"names": ()}, "names must be a sequence"),
-        ({"names": ("age", "age")}, "different column names"),
+        ({"names": ("age", "age")}, "distinct column names"),
         ({"parts": ()}, "parts must be a sequence"),
         ({"parts": (month(0),)}, "not its result"),
         ({"rows": -1}, "a whole number, or None"),

@@ -54,7 +54,7 @@ def test_an_empty_folder_and_a_pattern_without_files(folder):
     (folder / "empty" / ".hidden.csv").touch()
     for source in (folder / "empty", folder / "*.tsv"):
         said = refusal(InvalidParameter, str(source), "y")
-        assert "with at least one file" in said
+        assert "matches at least one file" in said
         assert "which has none" in said
 
 

@@ -355,15 +355,15 @@ def test_weights_and_offsets_are_the_same_once_they_were_written(tmp_path):
     ("settings", "words"),
     [
         ({}, "a column or classes"),
-        ({"column": "times"}, "given if and only if"),
-        ({"cap": 3}, "given if and only if"),
+        ({"column": "times"}, "given with a column of weights"),
+        ({"cap": 3}, "left out if there is no column"),
         ({"column": "times", "cap": 0}, "a positive number"),
         ({"column": "times", "cap": "3"}, "a positive number"),
         ({"column": "times", "cap": 3, "typical": 4}, "no larger than the cap"),
         ({"column": "times", "cap": 3, "missing": "zero"}, "'refuse' or 'drop'"),
         ({"column": 3, "cap": 3}, "text"),
         ({"classes": {"yes": -1}}, "a positive number"),
-        ({"classes": [1, 2]}, "a table of weights by label"),
+        ({"classes": [1, 2]}, "a weight for each label"),
     ],
 )
 def test_weights_that_mean_nothing_are_refused_in_words(settings, words):

@@ -166,7 +166,7 @@ def test_later_fits_and_plans_use_what_was_bought(tmp_path):
     assert known.rows == pytest.approx(ROWS, abs=5)
     model = LogisticRegression(Pure(1), schema=known).fit(TABLE)
     assert model.release_.ranges is None
-    assert any("bought before" in line for line in model.release_.guarantee.assumptions)
+    assert any("released before" in line for line in model.release_.guarantee.assumptions)
     kinds = [entry.kind for entry in book.entries("people")]
     assert kinds == ["limit", "charge", "release"]
     again = describe(TABLE, known, Pure(1), random_state=1)

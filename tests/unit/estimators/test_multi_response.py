@@ -157,7 +157,7 @@ def test_other_mechanisms_and_odd_settings_are_refused():
         }
         return MultiResponseRegression(Approx(1, 1e-6), **settings).fit(X, target)
 
-    with pytest.raises(UnmetNeeds, match="one target for every record"):
+    with pytest.raises(UnmetNeeds, match="a single target per record"):
         fit(mechanism=ObjectivePerturbation())
     with pytest.raises(InvalidParameter, match="0 if l1 or penalty is set"):
         fit(nuclear=1.0, l1=1.0)

@@ -30,7 +30,7 @@ def test_noise_for_one_target_is_not_shared_by_several(name):
     for budget in (Pure(1), Approx(1, 1e-6)):
         with pytest.raises(ConfideError) as refusal:
             mechanism(name).calibrate(objective, budget, Neighbours.ADD_REMOVE)
-        one_target = "one target for every record" in str(refusal.value)
+        one_target = "a single target per record" in str(refusal.value)
         assert one_target or not isinstance(refusal.value, UnmetNeeds)
     with pytest.raises(ConfideError):
         MultiResponseRegression(

@@ -72,7 +72,7 @@ def test_the_published_recipe_keeps_its_box_and_scales_rows():
         Approx(50, 1e-6), size=3, mechanism="published", fit_intercept=False, random_state=1
     ).fit(20 * X, 20 * y)
     assert np.abs(model.coef_).max() <= 1 + 1e-9
-    assert "longer rows are scaled" in str(model.summary())
+    assert "rows of larger norm are scaled" in str(model.summary())
     assert model.release_.row_bounds.entries.length == pytest.approx(np.sqrt(3))
 
 

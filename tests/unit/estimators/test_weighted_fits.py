@@ -165,7 +165,7 @@ def test_a_summary_says_that_records_are_weighed_and_a_file_keeps_it(tmp_path):
     model = LogisticRegression(Approx(1, 1e-6), schema=SCHEMA, random_state=0)
     release = model.fit(people()).release_
     assert release.record_norm == SCHEMA.record_norm(INTERCEPT_HEIGHT)
-    assert f"length {release.record_norm:.3g} has weight 1" in str(model.summary())
+    assert f"norm {release.record_norm:.3g} has weight 1" in str(model.summary())
     model.save(tmp_path / "model.json")
     again = load_model(tmp_path / "model.json")
     assert again.release_.record_norm == release.record_norm

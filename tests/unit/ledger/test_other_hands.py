@@ -201,7 +201,7 @@ def test_an_anchor_shows_a_book_that_lost_its_end_or_went_another_way(ledger):
     with pytest.raises(TamperedLedger, match="differs from the anchor"):
         ledger.since(late)
     for wrong in ("", "6", "6:xyz", "-1:" + "0" * 16, None):
-        with pytest.raises(InvalidParameter, match="an anchor"):
+        with pytest.raises(InvalidParameter, match="anchor must be copied"):
             ledger.since(wrong)
 
 

@@ -265,7 +265,7 @@ def test_batches_must_be_drawn_as_the_relation_asks(file_ledger):
 @pytest.mark.parametrize(
     ("number", "changes", "wrong"),
     [
-        (4, {"spent": '{"kind":"Pure","epsilon":"1/10"}'}, "as less than their cost"),
+        (4, {"spent": '{"kind":"Pure","epsilon":"1/10"}'}, "records less spending"),
         (4, {"spent": None}, "does not recount earlier charges"),
         (4, {"neighbours": None}, "earlier charges have no guarantee"),
         (2, {"neighbours": "replace-one"}, "relation that the limit does not accept"),

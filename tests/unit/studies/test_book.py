@@ -190,7 +190,9 @@ def test_tables_beside_the_papers():
     )
     assert "| DP obj LR | paper | 0.9500 | 0.9600 |" in coverage_table(frame, "columns")
     assert "| | difference | −0.0100 | +0.0010 |" in coverage_table(frame, "columns")
-    assert "2 coverages: largest 0.0100, mean 0.0055" in differences(frame)
+    assert "2 coverages differ from the printed ones by at most 0.0100, and 0.0055" in (
+        differences(frame)
+    )
     some = frame_table(frame, {"columns": 2}, ["columns", "paper", "absent"])
     assert some.splitlines()[0] == "| paper |"
     lengths = pd.DataFrame(

@@ -265,7 +265,7 @@ def test_data_frames_and_tables_with_a_schema():
         ({"estimator": LogisticRegression(intervals=True, row_norm=1.0)}, "intervals"),
         ({"estimator": object()}, "estimator"),
         ({"method": "grid"}, "method"),
-        ({"scoring": "squared"}, "a score for classes, because"),
+        ({"scoring": "squared"}, "a classification score, because"),
         ({"scoring": "deviance", "estimator": LinearSVC(row_norm=1.0)}, "misclassif"),
         ({"scoring": "deviance", "estimator": LinearRegression()}, "'absolute'"),
         ({"scoring": "best"}, "score"),

@@ -76,5 +76,5 @@ def test_files_of_predictions_alone_are_given(tmp_path):
         "predictions-../x.csv",
         "predictions-1.csv",
     ):
-        with pytest.raises(InvalidParameter, match="one that was written here"):
+        with pytest.raises(InvalidParameter, match="one that was written for this fit"):
             prediction_file(order, name)

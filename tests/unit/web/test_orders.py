@@ -189,7 +189,7 @@ def test_a_fit_whose_server_is_gone_is_known_by_its_lock(table, tmp_path):
 def test_a_folder_is_open_in_one_server_at_a_time(tmp_path):
     workspace = Workspace.at(tmp_path)
     lock = workspace.lock()
-    with pytest.raises(ConfideError, match="open in only one page at a time"):
+    with pytest.raises(ConfideError, match="already open in another confide page"):
         workspace.lock()
     os.close(lock)
     os.close(workspace.lock())

@@ -223,5 +223,5 @@ def test_a_ledger_that_is_gone_is_not_replaced(tmp_path):
     for place in (order, "/ledger"):
         answer = visitor.get(place)
         assert answer.status_code == 422
-        assert "in the place where it was charged" in answer.text
+        assert "at the path where it was when this fit was charged" in answer.text
     assert not [*visitor.workspace.home.glob("book.db")]

@@ -7,7 +7,7 @@ A file is searched for in this order:
 3. at its public URL, if it has one; downloads are stored in the cache.
 
 The decompressed content of every file is checked against a pinned checksum. Files may be
-uncompressed or in the formats ``.gz``, ``.xz`` and ``.zip``.
+uncompressed or in one of the formats ``.gz``, ``.xz`` and ``.zip``.
 """
 
 import gzip
@@ -160,7 +160,7 @@ def _verify(path: Path, mtime_ns: int, size: int, sha256: str, member: str | Non
     del mtime_ns, size
     if not _has_content(path.read_bytes(), path.name, member, sha256):
         raise InvalidData(
-            f"{path} must have the sha256 {sha256}, but has another one. Remove it or "
+            f"{path} must have the sha256 {sha256}, but has a different one. Remove it or "
             "replace it with the original, then load again."
         )
 

@@ -175,7 +175,7 @@ def _comma_separated(content: BytesIO) -> pd.DataFrame:
 
 
 def _adult(content: BytesIO) -> pd.DataFrame:
-    """Parse a file without a header line; the test file begins with a ``|`` comment."""
+    """Parse an adult file, which has no header line and may begin with a ``|`` comment."""
     frame = pd.read_csv(
         content,
         names=_ADULT_COLUMNS,

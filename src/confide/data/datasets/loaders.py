@@ -31,7 +31,8 @@ def load_warfarin() -> pd.DataFrame:
     were:
 
     - Enzyme inducers (carbamazepine, phenytoin, rifampicin) and amiodarone are regarded as
-      taken only if the table says so. This is the convention of the consortium.
+      taken only if the table records them. This is the convention of the consortium that
+      published the data.
     - A missing VKORC1 genotype at -1639 is inferred from the first known genotype at the
       linked sites 2255, 1173 and 1542. The sites 2255 and 1542 are used only for patients
       who are neither black nor of unknown race, because the linkage is weaker for others.
@@ -87,9 +88,9 @@ def complete_records(raw: pd.DataFrame) -> pd.DataFrame:
 def paper_features(frame: pd.DataFrame, schema: Schema) -> Array:
     """Return a matrix of 14 features, without an intercept, with rows in the unit ball.
 
-    Numbers are scaled to [0, 1], Booleans are coded as 0 and 1, and every level except the
-    most common one has an indicator. All features are then divided by the largest possible
-    norm of a row.
+    Numeric columns are scaled to [0, 1], Booleans are coded as 0 and 1, and every
+    level except the most common one has an indicator. All features are then divided by the
+    largest possible norm of a row.
     """
     parts: list[Any] = []
     for column in schema.columns:
@@ -127,15 +128,16 @@ _BIRTHPLACES: Final = {
 
 
 def load_acs() -> pd.DataFrame:
-    """Read the 90,636 working persons of the American Community Survey sample, 2018.
+    """Read the 90,636 records of working persons in the 2018 ACS sample.
 
-    The selection is that of the usual income benchmark: age above 16, an income above 100
-    dollars, at least one hour of work per week, and a survey weight of at least 1. Codes of
-    occupations and birthplaces are combined into the groups of the survey's data
-    dictionary; all other columns are unchanged. Three columns are added: occupation,
-    birthplace, and over_50000, which is "yes" if the income exceeds 50,000 dollars, and
-    "no" otherwise. The new columns are declared in ``Schema.bundled("acs_over_50000")``.
-    The target of ``Schema.bundled("acs_income")`` is the income itself.
+    The records of the American Community Survey are selected as in the usual income
+    benchmark: age above 16, an income above 100 dollars, at least one hour of work per
+    week, and a survey weight of at least 1. Codes of occupations and birthplaces are
+    combined into the groups of the survey's data dictionary; all other columns are
+    unchanged. Three columns are added: occupation, birthplace, and over_50000, which is
+    "yes" if the income exceeds 50,000 dollars, and "no" otherwise. The new columns are
+    declared in ``Schema.bundled("acs_over_50000")``. The target of
+    ``Schema.bundled("acs_income")`` is the income itself.
 
     Returns
     -------

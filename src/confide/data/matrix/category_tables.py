@@ -36,7 +36,7 @@ class IndicatorBlock:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class CodedGroup:
-    """A group of categorical columns: the cell of every record, and its indicators.
+    """Group of categorical columns: the cell of every record, the indicators of every cell.
 
     ``table`` has one row per cell of the contingency table. It contains the values of the
     indicators, which are the columns ``places`` of the design matrix. A ``joint`` group

@@ -95,7 +95,7 @@ class CodedDesign:
         return lambda cut, dtype, factor: (_in_precision(self[cut], dtype), factor)
 
     def stride(self, step: int) -> RowStride:
-        """Return a rule that selects one row in ``step`` for a subsample."""
+        """Return a rule that selects one out of every ``step`` rows for a subsample."""
         return RowStride.in_runs(step, self.shape[0])
 
     def subsample(
@@ -152,7 +152,7 @@ class CodedDesign:
         return Dense(self.toarray()).clipped(bound)
 
     def truncated(self, unit: float) -> "CodedDesign":
-        """Return entries as doubles, truncated towards zero to multiples of ``unit``."""
+        """Return all entries as doubles truncated towards zero to multiples of ``unit``."""
         groups = tuple(group.truncated(unit) for group in self.groups)
         return replace(self, numbers=truncate(self.numbers, unit), groups=groups)
 

@@ -94,7 +94,7 @@ class Csr:
         return cut_out
 
     def stride(self, step: int) -> RowStride:
-        """Return a rule that selects one row in ``step`` for a subsample."""
+        """Return a rule that selects one out of every ``step`` rows for a subsample."""
         return RowStride(step)
 
     def subsample(
@@ -113,7 +113,7 @@ class Csr:
 
         Entries at the same position are added in the order in which they are stored. SciPy
         would sort them first, and the order of such entries would depend on other rows. A
-        matrix that already has this form is returned unchanged. Its form is checked again,
+        matrix that already has this form is returned unchanged. The form is always checked,
         because the result that SciPy caches is wrong once the arrays have been modified.
         """
         afresh = _with_values(self.matrix, self.matrix.data).matrix
@@ -153,7 +153,7 @@ class Csr:
         return _with_values(self.matrix, clip_values(self.matrix.data, bound))
 
     def truncated(self, unit: float) -> "Csr":
-        """Return entries as doubles, truncated towards zero to multiples of ``unit``."""
+        """Return all entries as doubles truncated towards zero to multiples of ``unit``."""
         return _with_values(self.matrix, truncate(self.matrix.data, unit))
 
     def number_columns(self, factor: AnyArray | None) -> "Csr":
@@ -272,7 +272,7 @@ class Csr:
 
 
 def _with_values(matrix: Any, values: AnyArray) -> Csr:
-    """Return a matrix with other values at the same positions."""
+    """Return a CSR matrix with the positions of ``matrix`` and the given values."""
     parts = (values, matrix.indices, matrix.indptr)
     return Csr(sparse.csr_array(parts, shape=matrix.shape))
 
@@ -283,7 +283,7 @@ def _row_sizes(matrix: Any) -> AnyArray:
 
 
 def as_csr(features: Any) -> Any:
-    """Convert a sparse matrix to CSR format, with entries of a row in their given order.
+    """Convert a sparse matrix to CSR format, keeping the order of entries within each row.
 
     The conversion by SciPy would add up entries at the same position, in an order that
     depends on other rows.

@@ -32,7 +32,7 @@ FEWEST_RUNS = 64
 
 @dataclass(frozen=True, slots=True)
 class RowStride:
-    """Rule that selects one row in ``step``, equally spaced over a table.
+    """Rule that selects one out of every ``step`` rows, spread evenly over a table.
 
     The rule selects single rows, or runs of consecutive rows, which are cheaper to copy if
     rows are contiguous in memory.
@@ -128,7 +128,7 @@ class Dense:
         return cut_out
 
     def stride(self, step: int) -> RowStride:
-        """Return a rule that selects one row in ``step`` for a subsample."""
+        """Return a rule that selects one out of every ``step`` rows for a subsample."""
         return RowStride.in_runs(step, self.array.shape[0])
 
     def subsample(
@@ -164,7 +164,7 @@ class Dense:
         return Dense(clip_values(self.array, bound))
 
     def truncated(self, unit: float) -> "Dense":
-        """Return entries as doubles, truncated towards zero to multiples of ``unit``."""
+        """Return all entries as doubles truncated towards zero to multiples of ``unit``."""
         return Dense(truncate(self.array, unit))
 
     def number_columns(self, factor: AnyArray | None) -> "Dense":
@@ -268,7 +268,7 @@ def bordered(inner: AnyArray, cross: AnyArray, corner: float) -> Array:
 
 
 def clip_values(values: AnyArray, bound: float) -> AnyArray:
-    """Clip values to ± the bound, which is first rounded towards zero in their dtype."""
+    """Clip values to [−bound, bound], with the bound rounded towards 0 in their dtype."""
     kind = values.dtype.type
     limit = kind(bound)
     limit = limit if float(limit) <= bound else np.nextafter(limit, kind(0))

@@ -91,7 +91,7 @@ class Matrix(Protocol):
         ...
 
     def stride(self, step: int) -> RowStride:
-        """Return a rule that selects one row in ``step`` for a subsample."""
+        """Return a rule that selects one out of every ``step`` rows for a subsample."""
         ...
 
     def subsample(
@@ -121,7 +121,7 @@ class Matrix(Protocol):
         ...
 
     def truncated(self, unit: float) -> "Matrix":
-        """Return entries as doubles, truncated towards zero to multiples of ``unit``.
+        """Return the entries as doubles, truncated towards zero to multiples of ``unit``.
 
         ``unit`` is a power of two.
         """

@@ -1,6 +1,6 @@
 """Sums over the rows of a matrix and within rows, with bounds on rounding errors.
 
-The rounding of the norm of a row does not depend on other rows.
+The norm of each row is rounded independently of other rows.
 """
 
 import math
@@ -30,13 +30,13 @@ rounding errors of sums, assume it."""
 ROWS_OF_A_PIECE = 2048
 """Largest number of rows added up one after another in sums that are released."""
 MOST_TERMS = 8704
-"""Bound on the number of additions that each term undergoes in a sum over `MAX_ROWS` rows,
-for every type of matrix."""
+"""Bound on the number of additions in which each term of a sum over `MAX_ROWS` rows takes
+part, for every type of matrix."""
 
 SUM_ERROR = 1e-3
 """Bound on the rounding error of a sum of up to `MAX_ROWS` terms in [−1, 1].
 
-Each term undergoes fewer than 8,450 additions, so their rounding errors sum to at most
+Each term takes part in fewer than 8,450 additions, so their rounding errors sum to at most
 10⁹·8450·2⁻⁵³. The rest of the bound covers the rounding errors of the terms themselves
 (docs/proofs/sparse-selection.md, score-rounding-exact).
 """
@@ -47,10 +47,11 @@ class SumShape:
     """Numbers of additions in sums over rows and in linear predictors.
 
     Bounds on rounding errors are computed from these numbers. A sum over rows first adds up
-    at most ``rows_added`` rows one after another; each of these partial sums then undergoes
-    at most ``depth`` further additions. ``terms`` bounds the number of all additions that a
-    single row undergoes. A linear predictor is a sum of at most ``entries`` products. For
-    sparse rows this number is private, and ``max_entries`` is a public bound on it.
+    at most ``rows_added`` rows one after another; each of these partial sums then takes
+    part in at most ``depth`` further additions. ``terms`` bounds the total number of
+    additions in which a single row takes part. A linear predictor is a sum of at most
+    ``entries`` products. For sparse rows this number is private, and ``max_entries`` is a
+    public bound on it.
     """
 
     rows_added: int
@@ -60,7 +61,7 @@ class SumShape:
     max_entries: int
 
     def deeper(self, additions: int) -> "SumShape":
-        """Return the numbers for a sum whose result undergoes further additions."""
+        """Return the numbers for a sum whose result takes part in further additions."""
         return replace(self, depth=self.depth + additions, terms=self.terms + additions)
 
     def __or__(self, other: "SumShape") -> "SumShape":
@@ -88,7 +89,7 @@ def rows_per_sum(width: int) -> int:
 def pairwise_sum(partials: Iterable[Partial]) -> Partial:
     """Add up partial results pairwise, in the given order.
 
-    Each partial result undergoes at most `addition_depth` additions.
+    Each partial result takes part in at most `addition_depth` additions.
     """
     sums: list[tuple[int, Partial]] = []
     for found in partials:
@@ -156,7 +157,7 @@ def root_above(length: float, square: Fraction) -> float:
 
 
 def length_beside(length: float, height: float) -> float:
-    """Return the norm, rounded up, of a row of norm ``length`` and an entry ``height``."""
+    """Return the norm, rounded up, of a row of norm ``length`` with ``height`` appended."""
     square = Fraction(length) ** 2 + Fraction(height) ** 2
     return root_above(math.hypot(length, height), square)
 

@@ -2,8 +2,8 @@
 
 Functions of a block of rows are sent to the workers, and the results are added up in a tree
 of tasks. Rows stay on the workers, except for a sample and for rows that a mechanism
-selects. If a worker is lost, Dask reads its parts again on other workers. Tasks return
-errors instead of raising them, for the reasons given in `confide.parallel.dask_cluster`.
+selects. If a worker is lost, other workers read its partitions again. Tasks return errors
+instead of raising them, for the reasons given in `confide.parallel.dask_cluster`.
 """
 
 from asyncio import CancelledError
@@ -31,8 +31,9 @@ RESULT_TIMEOUT_S = 0.5
 GATHERED = 60
 """Time allowed for the transfer of results, as a multiple of the time between checks."""
 MOST_LOSSES = 10
-"""How many checks during one sum may find lost workers before an error is raised. The sum
-itself may be the cause of the losses, for example if it needs too much memory."""
+"""Largest number of checks during one sum that may find lost workers before an error is
+raised. The sum itself may be the cause of the losses, for example if it needs too much
+memory."""
 
 
 @dataclass(slots=True, repr=False, eq=False)

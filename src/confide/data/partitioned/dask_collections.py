@@ -104,7 +104,7 @@ class DaskTable:
         if is_frame(features) and is_frame(self._target):
             frames = import_module("dask.dataframe")
             # If features and target were computed separately, Dask might merge partitions
-            # of one and not of the other.
+            # of one but not of the other.
             pairs = frames.map_partitions(
                 _pair,
                 features,
@@ -150,7 +150,7 @@ def is_dask(value: Any) -> bool:
 
 
 def dask_table(X: Any, y: Any) -> DaskTable:
-    """Wrap a Dask collection as a table that the active client, if any, computes."""
+    """Wrap a Dask collection as a table, computed by the active client if there is one."""
     named = isinstance(y, str) and is_frame(X)
     if y is not None and not (named or is_dask(y)):
         raise InvalidData(

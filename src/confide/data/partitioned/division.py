@@ -17,26 +17,26 @@ index of the first row within that part, and the number of rows."""
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Division:
-    """One half of a table that is divided by one random bit per row.
+    """One side of a table that is divided by one random bit per row.
 
-    ``heads`` is the value of the bit for rows in this half.
+    ``heads`` is the value of the bit for rows on this side.
     """
 
     coins: Coins
     heads: bool
 
     def mask(self, part: int, start: int, count: int) -> AnyArray:
-        """Return a mask of the rows in this half, among consecutive rows of a part."""
+        """Return a mask of the rows on this side, among consecutive rows of a part."""
         return np.asarray(self.coins(part, start, count) == self.heads)
 
     def of_part(self, source: Source, place: int) -> Source:
-        """Return a part of the table restricted to the rows in this half."""
+        """Return a part of the table restricted to the rows on this side."""
         return ChosenSource(source, ChosenRows(self, place))
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class ChosenRows:
-    """Picklable callable that selects the rows of one part that are in one half."""
+    """Picklable callable that selects the rows of one part that are on one side."""
 
     division: Division
     part: int
@@ -48,7 +48,7 @@ class ChosenRows:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class ChosenSource:
-    """A part of a table, restricted to the rows in one half."""
+    """A part of a table, restricted to the rows on one side."""
 
     source: Source
     chosen: ChosenRows
@@ -66,7 +66,7 @@ class ChosenSource:
 
 
 def divided(parts: Sequence[Source], division: Division | None) -> tuple[Source, ...]:
-    """Return the parts of a table, restricted to one half if a division is given."""
+    """Return the parts of a table, restricted to one side if a division is given."""
     if division is None:
         return tuple(parts)
     return tuple(division.of_part(part, place) for place, part in enumerate(parts))

@@ -1,6 +1,7 @@
 """Progress of repeated passes over a table, for the data holder only.
 
-The number of passes depends on private data. It is displayed during a fit, but not stored.
+The number of passes depends on private data. Progress is displayed during a fit, but not
+stored.
 """
 
 import threading

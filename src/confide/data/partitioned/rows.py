@@ -49,7 +49,10 @@ class Parts(Protocol):
         ...
 
     def sum(self, work: PartFunction | Sequence[PartFunction]) -> Partial:
-        """Add up ``work(part)`` over all parts; ``work`` may be one function per part."""
+        """Add up ``work(part)`` over all parts.
+
+        ``work`` is one function for all parts, or a sequence with one function per part.
+        """
         ...
 
     def survey(self, stride: int) -> Sequence["PartSummary"]:
@@ -148,8 +151,8 @@ class PartitionedRows:
     sizes : tuple of int
         Numbers of rows of the parts.
     links : int
-        Bound on the number of additions that the sum of a block undergoes when the sums of
-        blocks and parts are combined.
+        Bound on the number of additions in which the sum of a block takes part when the
+        sums of blocks and parts are combined.
     sample : InMemoryRows
         Subsample of the rows with a fixed stride, for a first approximation.
     height : float
@@ -238,8 +241,8 @@ class PartitionedRows:
     def sum_shape(self) -> SumShape:
         """Numbers of additions per sum over all rows and per linear predictor.
 
-        After a selection of columns, or of rows of a sparse matrix, blocks have another
-        size than in the first pass, so other numbers apply.
+        After columns, or rows of a sparse matrix, have been selected, blocks differ in size
+        from those of the first pass, so the numbers of additions differ as well.
         """
         shape, seen = self.whole.sum_shape, self.view.support is not None
         if seen or (self.picked is not None and self.whole.layout.is_sparse):
@@ -266,7 +269,7 @@ class PartitionedRows:
         return tuple(total)
 
     def subsample(self, stride: int) -> InMemoryRows:
-        """Return about one row in ``stride``, or the whole sample if it has fewer rows."""
+        """Return about one out of every ``stride`` rows, but at most the whole sample."""
         seen = replace(self.view, places=None)(self.sample)
         return seen.subsample(max(1, stride * seen.count // max(1, self.whole.count)))
 

@@ -118,7 +118,7 @@ def _surveyed(stride: int, rows: InMemoryRows) -> Partial:
 def ahead(
     pool: ThreadPoolExecutor, done: Callable[[Any], T], pieces: Iterable[Any], most: int
 ) -> Iterator[T]:
-    """Apply ``done`` to blocks in threads, at most ``most`` at a time; yield in order."""
+    """Yield the results of ``done`` for blocks in order, with ``most`` blocks at a time."""
     waiting: deque[Future[T]] = deque()
     for piece in pieces:
         waiting.append(pool.submit(done, piece))

@@ -25,11 +25,11 @@ class Block:
     height : float
         Value of the intercept column; 0 if there is no intercept.
     start : int, default=0
-        Position of the first row in the table.
+        Position in the table of the first row of the block.
     weight : ndarray, optional
         Weights of the records; by default every record has weight 1.
     offset : ndarray, optional
-        Numbers that are added to the linear predictors; by default 0.
+        Offsets that are added to the linear predictors; by default 0.
 
     Examples
     --------
@@ -60,8 +60,9 @@ class Block:
         """Return the linear predictor ⟨x, θ⟩ of every row, with intercept and offset.
 
         If θ is a matrix, the result has one column per column of θ. In a matrix product,
-        the rounding of a row depends on its position. With ``row_independent``, the linear
-        predictor of a row depends on no other record, even in the last bit.
+        the rounding of the result for a row depends on the position of the row. With
+        ``row_independent``, the linear predictor of a row depends on no other
+        record, even in the last bit.
         """
         if row_independent and theta.ndim == 2:
             columns = [self.margin(column, row_independent=True) for column in theta.T]

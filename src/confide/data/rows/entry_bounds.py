@@ -20,7 +20,7 @@ from confide.data.rows.in_memory import InMemoryRows, shrink_long_rows
 from confide.errors import InvalidParameter
 
 LARGEST = 1e100
-"""Largest allowed bound, for which squares do not overflow; 1/LARGEST is the smallest."""
+"""Largest allowed bound, whose square does not overflow; the smallest is 1/LARGEST."""
 
 
 @dataclass(frozen=True, slots=True)

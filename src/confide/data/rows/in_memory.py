@@ -30,7 +30,7 @@ from confide.data.matrix.sums import (
 )
 from confide.data.rows.block import Block, some
 from confide.data.schema.case_weights import Cases
-from confide.errors import InvalidParameter, PrivacyLeak
+from confide.errors import Described, InvalidParameter, PrivacyLeak
 from confide.parallel.workers import one_blas_thread, pool, threads_to_use
 
 T = TypeVar("T")
@@ -112,7 +112,10 @@ class Rows(Protocol):
         ...
 
     def subsample(self, stride: int) -> "InMemoryRows":
-        """Return about one row in ``stride``, or fewer, for a first approximation."""
+        """Return about one out of every ``stride`` rows, or fewer.
+
+        The sample is used for a first approximation.
+        """
         ...
 
     def columns(self, support: Sequence[int]) -> "Rows":
@@ -151,7 +154,7 @@ class InMemoryRows:
     weight : ndarray, optional
         Weights of the records; by default every record has weight 1.
     offset : ndarray, optional
-        Numbers that are added to the linear predictors; by default 0.
+        Offsets that are added to the linear predictors; by default 0.
 
     Examples
     --------
@@ -235,11 +238,15 @@ class InMemoryRows:
         )
 
     def subsample(self, stride: int) -> "InMemoryRows":
-        """Return one row in ``stride``, in single precision, for a first approximation."""
+        """Return one out of every ``stride`` rows, in single precision.
+
+        If ``stride`` is 1, the rows are returned unchanged. The sample is used for a first
+        approximation.
+        """
         return self if stride == 1 else self.copy_sample(stride)
 
     def copy_sample(self, stride: int) -> "InMemoryRows":
-        """Return a copy of one row in ``stride``, in single precision."""
+        """Return a sample of one out of every ``stride`` rows, in single precision."""
         chosen = self.features.stride(stride)
         features, factor = self.features.subsample(chosen, self.factor)
         target = chosen(self.target, np.float32)
@@ -280,7 +287,7 @@ class InMemoryRows:
         return replace(self, features=self.features.columns(support))
 
     def blocks(self, start: int, stop: int, dtype: Any = np.float64) -> Iterator[Block]:
-        """Yield blocks of the rows from start to stop; each is valid until the next one."""
+        """Yield rows from start to stop in blocks, each valid until the next is yielded."""
         step, cut_out = self.block_rows, self.features.slicer()
         for low in range(start, max(stop, start + 1), step):
             cut = slice(low, min(low + step, stop))
@@ -367,7 +374,7 @@ class InMemoryRows:
 
     @property
     def _chain(self) -> int:
-        """Bound on the number of additions that the result of one block undergoes."""
+        """Bound on the number of additions in which the result of one block takes part."""
         return addition_depth(-(-self._blocks // self._stripes)) + addition_depth(
             self._stripes
         )
@@ -393,13 +400,16 @@ def sum_in_pieces(rows: Rows, fn: Callable[[Block], Partial]) -> Partial:
 
 
 def require_in_memory(rows: Rows, what: str) -> InMemoryRows:
-    """Return the rows if they are in memory; otherwise raise an error, naming ``what``."""
+    """Return the rows if they are in memory; otherwise raise an error.
+
+    ``what`` names the method that needs the rows in memory.
+    """
     if isinstance(rows, InMemoryRows):
         return rows
     raise InvalidParameter(
         "table",
         f"in memory for {what}, which needs all rows at once",
-        "a table in parts",
+        Described("a table in parts"),
         "Read it with pandas, if it fits in memory; or use another mechanism.",
     )
 

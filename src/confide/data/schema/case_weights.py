@@ -20,7 +20,7 @@ from confide.errors import InvalidData, InvalidParameter, did_you_mean
 
 LARGEST_CAP = 1e100
 LARGEST_OFFSET = 1000.0
-"""Largest allowed distance of an offset from the middle of its range, against overflow."""
+"""Largest allowed distance of an offset from the middle of its range; prevents overflow."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -81,12 +81,21 @@ class CaseWeights:
     def __post_init__(self) -> None:
         if not isinstance(self.column, str):
             raise InvalidParameter("column of [case_weights]", "text", self.column)
-        if bool(self.column) != (self.cap is not None):
+        if self.column and self.cap is None:
             raise InvalidParameter(
                 "cap of [case_weights]",
-                "given if and only if a column of weights is given",
+                "given with a column of weights",
                 self.cap,
-                "Write cap = 5: weights beyond it are clamped, and noise grows with it.",
+                "Declare the largest weight that counts, for example cap = 5. Larger "
+                "weights are clamped to the cap; the larger the cap, the more noise is "
+                "added.",
+            )
+        if self.cap is not None and not self.column:
+            raise InvalidParameter(
+                "cap of [case_weights]",
+                "left out if there is no column of weights",
+                self.cap,
+                "Name the column of weights, or delete the cap.",
             )
         if self.column:
             object.__setattr__(self, "cap", check_cap("cap of [case_weights]", self.cap))
@@ -101,7 +110,7 @@ class CaseWeights:
             raise InvalidParameter("missing of [case_weights]", must, self.missing)
         given: Any = self.classes
         if not isinstance(given, Mapping):
-            must = "a table of weights by label"
+            must = "a weight for each label, such as { no = 1, yes = 5 }"
             raise InvalidParameter("classes of [case_weights]", must, given)
         if not (self.column or self.classes):
             must = "a section with a column or classes"
@@ -186,7 +195,7 @@ def check_offset(column: Any) -> None:
     if not (known and column.has_limits and offset_bound(column) <= LARGEST_OFFSET):
         raise InvalidParameter(
             "[offset]",
-            "a number with public limits, lower and upper, at most 2,000 apart",
+            "a numeric column with public limits, lower and upper, at most 2,000 apart",
             getattr(column, "name", column),
             'For an exposure write transform = "log".',
         )

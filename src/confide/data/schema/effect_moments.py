@@ -30,7 +30,7 @@ class Nodes:
     chances: Array
 
     def units(self, column: Column) -> Units:
-        """Return the values in the form from which terms are computed."""
+        """Return the values as `Units`, from which terms are computed."""
         if column.coded:
             return Units({}, {column.name: self.cells})
         return Units({column.name: self.cells}, {})

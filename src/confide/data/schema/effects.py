@@ -83,8 +83,8 @@ class Display:
 def units_matrix(effects: Sequence[Effect], weights: Array) -> AnyArray:
     """Return the sparse matrix that converts coefficients to effects per original unit.
 
-    Its rows and columns stand for the slopes followed by the intercept, which is adjusted
-    for the change of origin.
+    Its rows and columns correspond to the slopes followed by the intercept, which is
+    adjusted for the change of origin.
     """
     units = [effect.units() for effect in effects]
     factors = weights * np.concatenate([factor for factor, _ in units])
@@ -139,8 +139,9 @@ def unidentified_directions(
     """Return a basis, as columns, of the directions that are not identified.
 
     The indicators of each category sum to 1 in every row with a declared level, and the
-    intercept is a constant, too. Moving coefficients from one of these constants to another
-    does not change the linear predictor of rows without missing or undeclared levels. This
+    intercept column is constant, too. Adding a number to the effects of all levels of one
+    category, and subtracting it from those of another category or from the intercept, does
+    not change the linear predictor of rows without missing or undeclared levels. This
     function handles models whose effects are columns; `still_directions` handles others.
     """
     sums = []
@@ -188,8 +189,8 @@ def _moved(effects: Sequence[Effect], weights: Array) -> AnyArray:
     """Return the matrix that moves components of interactions to lower-order effects.
 
     A component that does not depend on some of the parts is moved to the effect of the
-    other parts if the model contains this effect. Rows and columns of the matrix stand for
-    the coefficients of the design followed by the intercept.
+    other parts if the model contains this effect. Rows and columns of the matrix correspond
+    to the coefficients of the design followed by the intercept.
     """
     starts, width = _starts(effects), len(weights)
     places = {_key(effect): place for place, effect in enumerate(effects)}

@@ -31,8 +31,9 @@ ROWS_PER_THREAD = 2**15
 threads then wait for each other more often."""
 COLUMNS_AT_ONCE = 20
 MOST_NUDGES = 4
-"""How often a scale factor may be rounded up, so that the ends of a range are scaled to the
-full height. For ranges far from zero, a rounding error may remain."""
+"""Largest number of times that a scale factor may be rounded up, so that the ends of a
+range are scaled to the full height. For ranges far from zero, a rounding error may
+remain."""
 
 
 @dataclass(frozen=True, slots=True)

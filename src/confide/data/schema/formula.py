@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from confide.data.schema.case_weights import check_offset
-from confide.errors import InvalidParameter, did_you_mean
+from confide.errors import Described, InvalidParameter, did_you_mean
 
 EXAMPLE = '"outcome ~ age + bs(weight, df=5) + region:smoker"'
 CONSTANTS = ("0", "1")
@@ -67,7 +67,7 @@ def schema_of_formula(schema: Any, formula: str) -> tuple[Any, bool]:
 
 
 def _with_offset(schema: Any, text: str) -> Any:
-    """Return the schema with one of its numbers as the offset instead of as a column."""
+    """Return the schema with one of its numeric columns converted to the offset."""
     name = text.removeprefix("offset(").removesuffix(")").strip()
     logarithm = name.startswith("log(")
     name = (name.removeprefix("log(").removesuffix(")") if logarithm else name).strip("` ")
@@ -122,7 +122,7 @@ def _parser() -> tuple[Any, tuple[type[Exception], ...]]:
         raise InvalidParameter(
             "formula",
             "left out unless formulaic is installed",
-            "a formula",
+            Described("a formula"),
             "Install it with: pip install 'confide[formula]'; or list the terms in the "
             'schema, for example terms = ["age", "age:region"].',
         ) from None

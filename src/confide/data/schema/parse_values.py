@@ -86,7 +86,7 @@ def not_numbers(columns: Sequence[str]) -> InvalidData:
 
 
 def cells_as_numbers(cells: AnyArray) -> Array | None:
-    """Convert an array of objects to numbers; return None if any object is no number."""
+    """Convert an array of objects to numbers; return None if any object is not a number."""
     read = [_number(cell) if not _is_missing(cell) else math.nan for cell in cells.flat]
     if None in read:
         return None
@@ -191,7 +191,7 @@ def _check_type(values: Any, levels: tuple[Any, ...], what: str) -> None:
 
 
 def check_levels_of_type(levels: tuple[Any, ...], what: str, *, text: bool) -> None:
-    """Reject levels none of which can occur in a text column, or in a numeric column."""
+    """Raise an error if no level has the type of the column: text, or else numbers."""
     if not any(isinstance(level, str) is text for level in levels):
         holds, none = ("text", "text") if text else ("numbers", "a number")
         raise InvalidData(

@@ -354,7 +354,7 @@ class Schema:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """Assumptions, in words, of a guarantee about facts that were released earlier."""
+        """Assumptions, in words, that a guarantee makes about facts released earlier."""
         return tuple(one.assumption(self.name) for one in self.bought)
 
     def with_ranges(self, ranges: Mapping[str, tuple[float, float]]) -> "Schema":
@@ -396,8 +396,8 @@ class Schema:
     def typical_length(self) -> float:
         """Typical norm of a row, at most 1, computed from public facts.
 
-        This is the root mean square norm if numbers are uniform on their ranges and levels
-        equally frequent. A number adds a third of its squared weight, a category all of it.
+        This is the root mean square norm for uniform numbers and equally frequent levels. A
+        number contributes a third of its squared weight, and a category its squared weight.
         """
         squares = [effect.mean_squares() for effect in self.effects]
         return min(1.0, math.sqrt(float(self.weights**2 @ np.concatenate(squares))))

@@ -17,7 +17,7 @@ from confide._files import read_limited
 from confide.data.schema.case_weights import CaseWeights
 from confide.data.schema.columns import COLUMNS, Column
 from confide.data.schema.target import ENDS, Target
-from confide.errors import InvalidParameter, did_you_mean
+from confide.errors import Described, InvalidParameter, did_you_mean
 
 
 def read_toml(path: str | Path) -> dict[str, Any]:
@@ -105,7 +105,7 @@ def check_sections(content: Any) -> None:
 def _no_schema(got: Any, hint: str) -> InvalidParameter:
     return InvalidParameter(
         "schema",
-        "a table with a name, a [target] and a [columns.NAME] for every column",
+        "made of a name, a [target] section and a section [columns.NAME] per column",
         got,
         hint or "See confide schema init, or Schema.from_toml.",
     )
@@ -222,7 +222,7 @@ def _refuse_unfilled(content: Mapping[str, Any]) -> None:
         raise InvalidParameter(
             "schema",
             f'filled in wherever the template contains "{UNKNOWN}": {shown}',
-            "an unfilled template",
+            Described("an unfilled template"),
             "Delete the sections of columns that the model should not use.",
         )
 
@@ -256,20 +256,24 @@ class Purchase:
     def __post_init__(self) -> None:
         texts = [getattr(self, one.name) for one in fields(self) if one.name != "facts"]
         if not all(isinstance(text, str) and text.isprintable() for text in texts):
-            raise InvalidParameter("values of a purchase", "single lines of text", texts)
+            raise InvalidParameter(
+                "entries of a [bought.NAME] section", "single lines of text", texts
+            )
         named = isinstance(self.facts, Mapping) and all(
             isinstance(name, str) for name in self.facts
         )
         if not named or not self.facts:
-            must = "a table with at least one fact, such as age = [17, 90]"
-            raise InvalidParameter("facts of a purchase", must, self.facts)
+            must = "one or more entries such as age = [17, 90] (in Python, a dict)"
+            raise InvalidParameter("facts in a [bought.NAME] section", must, self.facts)
         plain = {name: _plain_fact(name, value) for name, value in self.facts.items()}
         object.__setattr__(self, "facts", plain)
         try:
             date.fromisoformat(self.bought_on)
         except ValueError:
             raise InvalidParameter(
-                "bought_on of a purchase", "a date such as 2024-12-31", self.bought_on
+                "bought_on in a [bought.NAME] section",
+                "a date such as 2024-12-31",
+                self.bought_on,
             ) from None
 
     def assumption(self, dataset: str) -> str:
@@ -280,8 +284,8 @@ class Purchase:
         booked = f", entry {self.entry} of the ledger" if self.entry else ""
         where = f"({self.budget}, {self.neighbours} neighbours{booked})"
         if self.dataset == dataset:
-            return f"{what} were bought before and charged separately {where}"
-        return f"{what} were bought from {self.dataset!r} {where} and are public here"
+            return f"{what} were released before and charged separately {where}"
+        return f"{what} were released from {self.dataset!r} {where} and are public here"
 
 
 def _plain_fact(name: str, value: Any) -> Any:
@@ -290,7 +294,7 @@ def _plain_fact(name: str, value: Any) -> Any:
         return tuple(_plain_fact(name, one) for one in value)
     if not isinstance(value, bool | int | float | str | date):
         must = "a number, text, a date, or a list of these"
-        raise InvalidParameter(f"fact {name!r} of a purchase", must, value)
+        raise InvalidParameter(f"{name!r} in a [bought.NAME] section", must, value)
     return value.isoformat() if isinstance(value, date) else value
 
 
@@ -299,7 +303,8 @@ def read_purchases(content: Any) -> tuple[Purchase, ...]:
     if not isinstance(content, Mapping) or not all(
         isinstance(entry, Mapping) for entry in content.values()
     ):
-        raise InvalidParameter("[bought]", "a table with one section per purchase", content)
+        must = "divided into sections [bought.NAME], one per earlier release"
+        raise InvalidParameter("[bought]", must, content)
     known = [field.name for field in fields(Purchase)]
     for name, entry in content.items():
         if set(entry) - set(known) or set(known) - {"entry", "use"} - set(entry):

@@ -41,17 +41,17 @@ class BatchSource:
         Approximate number of rows, for the progress bar and for the sample at the beginning
         of a fit. By default, rows are counted first in a separate pass.
     cluster : distributed.Client, optional
-        Dask client whose workers call the functions once and hold their rows. By default,
+        Dask client whose workers call the functions once and hold the rows. By default,
         the functions are called again in every pass.
     batch_rows : int, default=65536
         Largest number of rows per block in computations.
     division : Division, optional
-        Random division of the rows in two, of which only one half is read.
+        Random division of the rows in two, of which only one side is read.
 
     Raises
     ------
     InvalidParameter
-        Names repeat, parts are not functions, or the number of rows is not valid.
+        A name is repeated, a part is not a function, or the number of rows is not valid.
 
     Notes
     -----
@@ -88,7 +88,7 @@ class BatchSource:
     def __post_init__(self) -> None:
         names, parts = _listed("names", self.names), _listed("parts", self.parts)
         if len(set(names)) < len(names) or not all(isinstance(n, str) for n in names):
-            must = "different column names, as text"
+            must = "distinct column names, each of them text"
             raise InvalidParameter("names", must, list(names))
         if not all(callable(part) for part in parts):
             must = "functions without arguments, each of which yields batches"

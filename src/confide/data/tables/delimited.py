@@ -1,6 +1,6 @@
 """Reader for delimited text files (CSV).
 
-With a schema, the type of a column is determined by its declaration and not inferred from
+With a schema, the type of a column is determined by its declaration, not inferred from
 the file. The meaning of a row therefore does not depend on other rows.
 """
 
@@ -225,7 +225,7 @@ def read_pieces(
 class DelimitedText:
     """A delimited text file, with the types in which its columns are read.
 
-    With a schema, types are determined by declarations and not inferred from the file: the
+    With a schema, types are determined by declarations, not inferred from the file: the
     columns in ``numbers`` are doubles, and all others are text.
     """
 

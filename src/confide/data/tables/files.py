@@ -33,7 +33,7 @@ from confide.data.tables.delimited import (
 )
 from confide.data.tables.parsed_text import ParsedText
 from confide.data.tables.read import arrow_dataset, is_parquet, local_path, read_table
-from confide.errors import ConfideError, InvalidData, InvalidParameter
+from confide.errors import ConfideError, Described, InvalidData, InvalidParameter
 from confide.parallel.workers import one_blas_thread, threads_to_use
 
 T = TypeVar("T")
@@ -63,7 +63,7 @@ def walk(
 
 
 def as_frame(piece: Any) -> pd.DataFrame:
-    """Return a block as a data frame, with the types of a file that is read as a whole."""
+    """Return a block as a data frame, with the same types as when reading a whole file."""
     if isinstance(piece, pd.DataFrame):
         return piece
     try:
@@ -199,7 +199,7 @@ class FileTable:
     ``cluster`` is a Dask client whose workers read the files and hold their rows. If it is
     None, this process reads the files in every pass over the table. ``numbers`` are the
     columns of text files that are read as numbers if there is no schema. With a
-    ``division``, only one half of the rows is read.
+    ``division``, only one side of it is read.
     """
 
     names: tuple[str, ...]
@@ -300,7 +300,7 @@ def open_table(source: str | Path, *, cluster: Any = None) -> FileTable:
         raise InvalidParameter(
             "table",
             "a set of files of one format",
-            "Parquet and text files",
+            Described("Parquet and text files"),
             "Select one format by a pattern, such as 'visits/*.parquet'.",
         )
     if kinds == {False}:
@@ -419,8 +419,8 @@ def _expanded(source: str | Path) -> list[Path]:
     if not found:
         raise InvalidParameter(
             "table",
-            "a path or a pattern with at least one file",
-            f"{source}, which has none",
+            "a path or a pattern that matches at least one file",
+            Described(f"{source}, which has none"),
             "Files whose names begin with a dot or an underscore are ignored.",
         )
     return found

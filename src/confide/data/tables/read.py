@@ -15,7 +15,7 @@ from confide.data.tables.delimited import (
     read_delimited,
     translate_read_errors_locked,
 )
-from confide.errors import InvalidData, InvalidParameter
+from confide.errors import Described, InvalidData, InvalidParameter
 
 DELIMITED = (".csv", ".tsv", ".tab", ".txt", ".data", "")
 
@@ -166,7 +166,7 @@ def _parquet() -> Any:
         raise InvalidParameter(
             "table",
             "a CSV file unless pyarrow is installed",
-            "a Parquet file",
+            Described("a Parquet file"),
             "Install it with: pip install 'confide[parquet]'",
         ) from None
     return parquet

@@ -1,4 +1,4 @@
-"""Templates for schema files, with column names from a table and the rest left open."""
+"""Templates for schema files, with column names from a table and fields to be filled in."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -28,14 +28,14 @@ gradients over these rows."""
 
 ROW_BITS, SLOPE_BITS = 23, 20
 ROWS_AT_ONCE = 1024
-"""Number of rows whose products of entry and slope have a sum that fits into the 53 bits of
-a double."""
+"""Number of rows over which the sum of the products of entry and slope fits into the 53
+bits of a double."""
 CARRIED_BITS = 30
 MOST_BYTES = 2**28
 MAX_DENSE_COLUMNS = 1024
 MOST_FETCHED, MOST_ROWS_FETCHED = 256, 2**16
 """Limits on one request for rows that workers hold: the largest number of batches, and the
-number of rows from which no further batch is added."""
+number of rows at which no further batch is added."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +170,7 @@ def sums_of_batches(
 ) -> Callable[[Array], Array]:
     """Return a function that sums clipped gradients over the next batch at each call.
 
-    The sums have no noise. ``places`` yields the row indices of ``steps`` batches, each
+    No noise is added. ``places`` yields the row indices of ``steps`` batches, each
     typically of ``usual`` rows. Rows held by workers are fetched for many batches at once,
     because fetching the rows of one step would take longer than computing the step.
     """

@@ -23,7 +23,7 @@ from confide.accounting import (
 )
 from confide.data.matrix.sums import MAX_ROWS
 from confide.data.rows.in_memory import Rows
-from confide.errors import InvalidParameter, MissingPublicBound, UnmetNeeds
+from confide.errors import Described, InvalidParameter, MissingPublicBound, UnmetNeeds
 from confide.mechanisms.base import (
     Calibration,
     check_length,
@@ -42,8 +42,8 @@ from confide.privacy.budgets import exact
 from confide.privacy.rounding import MARGIN
 
 RIDGE_SHARE = 0.1
-"""Automatic ridge times the sum τ of all step sizes. Stopping after τ acts like a ridge of
-1/τ."""
+"""Automatic ridge times `GradientCalibration.total_step`, which is called τ. Stopping after
+τ acts like a ridge of 1/τ."""
 SAFETY_FACTOR = 2.0
 """A noisy count of the rows is increased by this number of standard deviations of its
 noise, because overestimates are harmless."""
@@ -116,7 +116,7 @@ class GradientCalibration(Calibration):
     In every step, ``noise`` is multiplied by the `noise_share` and added to the sum.
     ``clip`` bounds the norm of the gradient of a record. ``slack``, in units of ``clip``,
     bounds how much rounding adds to the distance between the sums of neighbouring tables.
-    ``counted`` is the noise on the number of rows. ``dealt`` means that the rows are
+    ``counted`` is the noise on the number of rows. If ``dealt`` is true, the rows are
     divided among parties, each of which sums over its own rows.
     """
 
@@ -170,7 +170,7 @@ class GradientCalibration(Calibration):
     def records(self, added_to: str) -> tuple[NoiseRecord, ...]:
         """Return descriptions of the noise on the sums and on the number of rows."""
         if self.noise_share(np.zeros((1, 1))) < 1:
-            added_to += ", less while the norm of the coefficients is small"
+            added_to += " (less noise while the norm of the coefficients is small)"
         first = Calibration.records(self, added_to)
         if self.counted is None:
             return first
@@ -178,10 +178,11 @@ class GradientCalibration(Calibration):
 
     @property
     def total_step(self) -> float:
-        """Sum of all step sizes, for an objective that is a sum over records.
+        """Intended sum of all step sizes, for an objective that is a sum over records.
 
-        With this sum, the accumulated noise in a coefficient has the typical size of a
-        coefficient, or the size that is acceptable if that is smaller.
+        With this sum, the accumulated noise in a coefficient is as large as a typical
+        coefficient, or, if that is less, large enough for the noise in a margin to be as
+        large as a typical margin.
         """
         objective = self.objective
         whole = self.noise.scale / (float(self.rate) * math.sqrt(self.steps))
@@ -196,9 +197,9 @@ class GradientCalibration(Calibration):
                 "table",
                 "in memory or on a cluster for random batches: a table on disk is read "
                 f"in order, and each of {self.steps} steps would read all of it",
-                "a table that is streamed",
+                Described("a table that is streamed"),
                 "Set rate to 1, as mechanism='momentum' does, or hold the rows: fit on a "
-                "cluster (--workers, --cluster), or read the table whole.",
+                "cluster (--workers, --cluster), or read the whole table into memory.",
             )
         if self.takes_count_as_public and self.rate * rows.count < 1:
             raise InvalidParameter(
@@ -246,7 +247,8 @@ def calibrate_gradients(
         if not isinstance(budget, Approx):
             raise InvalidParameter(
                 "budget",
-                "Approx for random batches, which save nothing under zCDP",
+                "Approx for random batches, because they bring no gain in privacy under "
+                "zCDP",
                 budget,
                 "Use Approx(epsilon, delta), or set rate to 1.",
             )

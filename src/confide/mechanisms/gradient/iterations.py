@@ -6,8 +6,8 @@ rows or a private estimate of it. Step sizes are therefore comparable between ta
 
 ``averaged`` is the share of the iterates, counted from the end, whose mean is returned: 0
 for the last iterate alone, 1 for all of them. To obtain exact zeros, the mean is taken of
-the arguments of the proximal map, and the map is then applied once. A minimiser remains a
-fixed point.
+the arguments of the proximal map, and the map is then applied once. If the iterates have
+converged to a minimiser, the result is this minimiser.
 """
 
 import math
@@ -25,8 +25,8 @@ from confide.objectives import Objective, curvature_bound, prox
 
 StepRule = Literal["total", "epoch", "sqrt", "constant"]
 LEAST_FRICTION = 7.0
-"""Least value of (1 − momentum)·(number of steps). With a smaller value, early movements
-would persist until the end."""
+"""Least value of (1 − momentum)·(number of steps). With a smaller value, the first steps
+would still affect the movement in the last."""
 SETTLED = 20.0
 """Sum of step sizes, in units of 1/Λ, after which a ridge Λ has had its full effect."""
 
@@ -112,9 +112,9 @@ class Pace:
         """Choose the least momentum with which the steps cover the required total.
 
         With step size 1/β and momentum m, the steps cover a total of
-        steps/((1 − m)·β·scale). The required total is that of the calibration, or what the
-        ridge needs to take effect if that is less. Momentum is limited by `LEAST_FRICTION`,
-        even if the steps then cover less.
+        steps/((1 − m)·β·scale). The required total is that of the calibration, or the
+        total after which the ridge has had its full effect, whichever is less. Momentum is
+        limited by `LEAST_FRICTION`, even if the steps then cover less.
         """
         objective, steps = calibration.objective, calibration.steps
         total = calibration.total_step * scale
@@ -129,18 +129,19 @@ class Pace:
 
 
 def longest_step(objective: Objective) -> float:
-    """Return 1/β, the largest step size at which the iterations converge.
+    """Return the step size 1/β; with larger steps the iterations may not converge.
 
-    β is the largest curvature of the loss of any one record. The objective is a mean.
+    β is the largest curvature of the loss of any one record, because the objective is
+    treated as a mean over records.
     """
     curvature = curvature_bound(objective.loss, objective.public)
     return 1 / (objective.row_norm**2 * (curvature if curvature < math.inf else 1.0))
 
 
 def least_scale(objective: Objective, longest_prox: float) -> float:
-    """Return the least ``scale`` with a unique proximal map, for steps longest_prox/scale.
+    """Return a lower limit on ``scale`` that makes the proximal map unique.
 
-    It is 0 for convex penalties.
+    The step of the map is longest_prox/scale. The result is 0 for convex penalties.
     """
     nonsmooth = objective.nonsmooth_part
     return 0.0 if nonsmooth is None else 2 * longest_prox * -nonsmooth.least_curvature
@@ -162,8 +163,8 @@ class Admm:
     """Linearised ADMM for Σφ(x) + r(z) with x = z, with closed forms for both updates.
 
     ``rho`` is the weight of the augmented term. If ``return_z`` is true, the result is z,
-    the output of the proximal map, which has exact zeros; otherwise it is x. None means
-    true if there is a penalty or a constraint.
+    the output of the proximal map, which has exact zeros; otherwise it is x. If
+    ``return_z`` is None, the result is z if there is a penalty or a constraint.
     """
 
     objective: Objective

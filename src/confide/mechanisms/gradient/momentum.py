@@ -48,8 +48,8 @@ class MomentumDescent:
     Parameters
     ----------
     steps : int, default=200
-        Number of steps. More steps cost time, not privacy, because the sum of their sizes
-        stays the same.
+        Number of steps, which share the budget. More steps cost time, not privacy, and aim
+        at the same sum of step sizes.
     clip : float, optional
         Public bound on the norm of every record's gradient. Larger gradients are scaled
         down to this norm. A smaller bound means less noise and more bias. By default the
@@ -58,8 +58,9 @@ class MomentumDescent:
         Share of the iterates, counted from the end, whose mean is released. With 0, the
         last iterate alone is released.
     ridge : float, optional
-        Ridge used if ``l2="auto"``. By default 0.1/τ, where τ is the sum of all step sizes.
-        Stopping after this total already acts like a ridge of 1/τ.
+        Ridge used if ``l2="auto"``. By default 0.1/τ, where τ is the sum of step sizes
+        that is derived from the noise (docs/gradients.md). Stopping after this total
+        already acts like a ridge of 1/τ.
     count_share : Fraction, default=1/50
         Under add-remove, the share of the budget that is spent on a noisy count of the
         rows. It is a share of μ², where μ is the parameter of Gaussian DP.

@@ -27,7 +27,7 @@ def noisy_gradient(
 ) -> Gradient:
     """Return a function that computes a noisy gradient at given coefficients.
 
-    It can be called once for every step that is charged to the budget.
+    The function can be called once for every step that is charged to the budget.
     """
     if calibration.rate < 1:
         return _subsampled(calibration, rows, entropy, _noises(calibration, entropy))
@@ -40,8 +40,8 @@ def party_gradients(
 ) -> Gradient:
     """Return a function that computes the noisy gradient sums of all parties.
 
-    The argument is a matrix whose rows are the coefficients of each party. The result has
-    the noisy sum of each party in the same row.
+    Each row of its argument contains the coefficients of one party. The same row of the
+    result contains the noisy sum of this party.
     """
     noises = [_noises(calibration, entropy) for _ in parts]
     loss, clip = calibration.objective.loss, calibration.clip

@@ -63,8 +63,8 @@ class SsAdmm:
         the loss of any one record.
     rule : {"epoch", "sqrt", "constant"}, optional
         How step sizes decrease: as 1/epoch, as 1/√k in step k, or not at all. By default,
-        steps are constant if ``step`` is given. Otherwise they are equal, and their sum is
-        derived from the noise (docs/gradients.md).
+        all steps have the same size: ``step`` if it is given, and otherwise a size derived
+        from the noise (docs/gradients.md).
     clip : float, optional
         Public bound on the norm of every record's gradient. Larger gradients are scaled
         down to this norm. A smaller bound means less noise and more bias. By default the
@@ -76,8 +76,9 @@ class SsAdmm:
         Whether to release z, the output of the proximal map, instead of x. Only z has exact
         zeros. By default z is released if there is a penalty or a constraint.
     ridge : float, optional
-        Ridge used if ``l2="auto"``. By default 0.1/τ, where τ is the sum of all step sizes.
-        Stopping after this total already acts like a ridge of 1/τ.
+        Ridge used if ``l2="auto"``. By default 0.1/τ, where τ is the sum of step sizes
+        that is derived from the noise (docs/gradients.md). Stopping after this total
+        already acts like a ridge of 1/τ.
     count_share : Fraction, default=1/50
         Under add-remove, the share of the budget that is spent on a noisy count of the
         rows. It is a share of μ², where μ is the parameter of Gaussian DP.

@@ -21,7 +21,7 @@ from confide.accounting import (
     gaussian_part,
     pure_left,
 )
-from confide.errors import InvalidParameter
+from confide.errors import Described, InvalidParameter
 from confide.mechanisms.base import Calibration, IntervalMechanism, Mechanism
 from confide.mechanisms.intervals.moments import (
     INTERVAL_NEEDS,
@@ -59,15 +59,16 @@ UNKNOWN_ROWS_SHARES = {Pure: Fraction(7, 20), Approx: Fraction(1, 5), Zcdp: Frac
 """Share of the budget for the moments, by type of budget, if the number of rows is
 private."""
 PLAIN_SHARE = Fraction(2, 5)
-"""Share of the budget for the moments if intervals are for the plain coefficients, which
-need the curvature in all directions."""
+"""Share of the budget for the moments if intervals are for the plain coefficients. These
+intervals require the curvature in all directions."""
 PLAIN_MOMENT_SPLIT = (Fraction(9, 10), Fraction(1, 10))
 """Division of `PLAIN_SHARE` between curvature and scatter. Noise on the scatter matters
 little compared with noise on the coefficients."""
 LEAST_EPSILON = 1e-9
 USUAL_PART, LEAST_FACTOR, SEARCH_STEPS = 0.85, 0.75, 7
-"""Search for the scale of spherical Laplace noise: share of epsilon that sets the initial
-scale, smallest factor by which that scale is multiplied, and number of steps."""
+"""Settings of the search for the scale of spherical Laplace noise: share of epsilon that
+sets the initial scale, smallest factor by which that scale is multiplied, and number of
+steps."""
 NOTHING = Fraction(0)
 
 
@@ -76,8 +77,8 @@ class SplitBudget:
     """Calibrations of coefficients and moments for one joint budget.
 
     ``split`` contains the shares of coefficients, curvature and scatter. ``joint`` contains
-    the one privacy event that covers everything, or is empty if each release has its own
-    events. ``rest`` is the part of the budget reserved for another release, if any.
+    a single privacy event for all releases, or is empty if each release has its own events.
+    ``rest`` is the part of the budget reserved for another release, if any.
     """
 
     main: Calibration
@@ -131,7 +132,7 @@ def check_intervals(mechanism: Mechanism, objective: Objective) -> IntervalMecha
             "intervals",
             f"requested for at most {MOST_COEFFICIENTS:,} coefficients, because they "
             "need a covariance matrix of this dimension",
-            f"{objective.dimension:,} coefficients",
+            Described(f"{objective.dimension:,} coefficients"),
             "Fit without intervals, or with fewer columns and levels.",
         )
     return mechanism
@@ -216,15 +217,15 @@ def divide_budget(
 ) -> tuple[Calibration, Budget, tuple[Event, ...]]:
     """Calibrate a mechanism with the part of a budget that is not reserved.
 
-    Returns the calibration, the reserved budget, and the joint privacy event in a tuple,
-    which is empty if the two costs are recorded separately.
+    Return the calibration, the reserved budget, and a tuple with the joint privacy event.
+    The tuple is empty if the two costs are recorded separately.
     """
     task = _Task(mechanism, objective, neighbours, copies)
     return _divide(task, budget, 1 - reserve)
 
 
 def _choose_share(task: _Task, budget: Budget, rows: int | None) -> Fraction:
-    """Choose the share of the moments with the best expected intervals, without data.
+    """Choose, without data, the share of the moments expected to give the best intervals.
 
     The criterion considers directions with curvatures between a typical value and a
     hundredth of it. In each direction, noise on the curvature lengthens the interval, and
@@ -361,7 +362,7 @@ def _or_pure(
 ) -> tuple[Calibration, Budget, tuple[Event, ...]]:
     """Return ``found``, or a calibration with smaller noise for pure epsilon.
 
-    The moments keep their budget, and epsilon is what then remains for the coefficients.
+    The budget of the moments is unchanged, and the coefficients get the remaining epsilon.
     """
     main, second, _ = found
     assert isinstance(second, Zcdp)  # noqa: S101
@@ -386,9 +387,10 @@ def _or_spherical(
 ) -> tuple[Calibration, Budget, tuple[Event, ...]]:
     """Return ``found``, or a calibration with smaller spherical Laplace noise.
 
-    The noise is for (epsilon, delta). The share `USUAL_PART` of epsilon determines the
-    ridge and an initial noise scale. The initial scale is then multiplied by the smallest
-    factor found, between 3/4 and 4/3, with which the moments keep their budget.
+    This noise satisfies (epsilon, delta), not epsilon alone. The share `USUAL_PART` of
+    epsilon determines the ridge and an initial noise scale. The initial scale is then
+    multiplied by the smallest factor found, between 3/4 and 4/3, that leaves the budget of
+    the moments unchanged.
     """
     main, second, _ = found
     mechanism = task.mechanism
@@ -425,17 +427,17 @@ def _or_spherical(
 
 
 def _pull(main: Calibration) -> float:
-    """Return the root mean square of the noise as if it were added to the linear term."""
+    """Return the root mean square of the noise, converted to noise on the linear term."""
     found = main.noise.deviation(main.objective.dimension)
     return found if main.solver_noise else found * main.objective.strong_convexity
 
 
 @lru_cache(maxsize=256)
 def _beside(task: _Task, main: Calibration, budget: Approx, most: float) -> float:
-    """Return the parameter μ of Gaussian DP that the coefficients leave to other releases.
+    """Return the Gaussian-DP parameter μ that remains for releases after the coefficients.
 
-    It is computed from their privacy profile, is at most 1.5·``most``, and is 0 if the
-    profile is unknown.
+    It is computed from the privacy profile of the coefficients, is at most 1.5·``most``,
+    and is 0 if this profile is unknown.
     """
     profile = None
     if task.copies == 1 and isinstance(task.mechanism, IntervalMechanism):

@@ -4,7 +4,8 @@ The estimand of an interval is either the *plain* coefficients, those of the sam
 without its penalty, or the *penalised* ones that are released. Both kinds of intervals are
 post-processing of one release. ``published_uncertainty`` uses the formulas of Wang, Kifer
 and Lee (2018), with misprints corrected. In their algorithm 2, the eigenvalues of both
-noisy matrices are raised to at least the ridge (2c if the objective is a mean).
+noisy matrices are raised to at least the ridge (2c in the paper, whose objective is a
+mean over records).
 """
 
 import math
@@ -23,7 +24,7 @@ CAUTION = 0.25
 in standard deviations of the noise. Intervals thus err on the wide side."""
 PLAIN_CAUTION = 1.25
 """Amount by which these eigenvalues are lowered for plain intervals, which depend more
-strongly on the curvature. They are not lowered below half the lower bound set by `WEAK`."""
+strongly on the curvature. The result is not below half the lower bound set by `WEAK`."""
 WEAK = 1.0
 """Threshold below which the curvature along a direction cannot be distinguished from 0, in
 standard deviations of its noise times the square root of the number of directions."""
@@ -145,9 +146,10 @@ def _dispersion(objective: Objective, scatter: Array, curvature: Array) -> float
 
     If records have weights v = X/‖x‖, each contributes with weight 1 to the trace of the
     scatter, with 1/v to the trace of the curvature, and with v² and v to the entries of
-    both for the constant column. If log v is normal, these four numbers determine the
-    unweighted ratio. With case weights w, the scatter is weighted by w² and the curvature
-    by w. This cannot be corrected from the released moments, so the result is None.
+    both for the constant column. If log v is normal, these two traces and two entries
+    determine the unweighted ratio. With case weights w, the scatter is weighted by w² and
+    the curvature by w. This cannot be corrected from the released moments, so the result is
+    None.
     """
     if objective.case_weights:
         return None

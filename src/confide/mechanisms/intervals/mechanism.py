@@ -277,8 +277,8 @@ class WithIntervals:
         rest : Pure, Approx or Zcdp
             Reserved budget.
         events : tuple of Event
-            The one privacy event that covers everything, or empty if each release has its
-            own events.
+            A single privacy event for all releases, or empty if each release has its own
+            events.
         """
         split = self._split(objective, budget, neighbours, copies, reserve)
         assert split.rest is not None  # noqa: S101

@@ -65,8 +65,8 @@ ROUNDING_SLACK = 1e-3
 permitted number of rows."""
 
 SCORES_SLACK = 4e-3
-"""The same increase for the multinomial loss, whose sums are assembled from pairs of
-classes."""
+"""Value of `ROUNDING_SLACK` for the multinomial loss, whose sums are assembled from pairs
+of classes."""
 
 INTERVAL_NEEDS: tuple[Need, ...] = (
     CURVED_LOSS,
@@ -178,8 +178,8 @@ class MomentRelease:
     recipe : {"joint", "curvature", "published"}, default="joint"
         "joint" adds one noise vector to both matrices. "curvature" releases only C.
         "published" releases both matrices separately as in Wang, Kifer and Lee (2018). Its
-        sensitivity is twice the largest contribution of a record, and all entries have
-        noise.
+        sensitivity is twice the largest contribution of a record, and noise is added to
+        all entries.
     split : tuple of Fraction
         Relative shares of curvature and scatter in the budget.
     heights : ndarray, optional
@@ -371,11 +371,11 @@ def sensitivity(calibration: MomentCalibration, length: float) -> float:
 
 
 def largest_contribution(objective: Objective, weight: float, length: float) -> float:
-    """Bound the Frobenius norm of what one record adds to (C, w·S), in units of X².
+    """Bound the Frobenius norm of the contribution of one record to (C, w·S).
 
-    The bound is the maximum of √((κ(a)·X̄/X)² + w²a⁴) over the slopes a that are possible
-    at coefficients of norm ``length``. On every cell of a grid of slopes, κ(a) and a are
-    replaced by their largest values.
+    In units of X², the bound is the maximum of √((κ(a)·X̄/X)² + w²a⁴) over the slopes a that
+    are possible at coefficients of norm ``length``. On every cell of a grid of slopes, κ(a)
+    and a are replaced by their largest values.
     """
     loss, public = objective.loss, bounds_at(objective, length)
     steepest = steepest_slope(objective, length)
@@ -410,9 +410,9 @@ def effective_length(
     """Return an effective norm of the coefficients, which bounds slopes and curvatures.
 
     It is the largest margin that matters for these bounds, divided by the largest row norm,
-    and is at most ‖θ‖. The coefficients are public. The constant entry, the same in all
-    rows, limits the norm of the other entries of a row. ``heights`` bounds these entries
-    individually.
+    and is at most ‖θ‖. It may depend on the coefficients because they are public. The
+    constant entry, which is the same in all rows, limits the norm of the other entries of a
+    row. ``heights`` bounds these entries individually.
     """
     whole = float(np.linalg.norm(theta))
     if is_multinomial(objective.loss):

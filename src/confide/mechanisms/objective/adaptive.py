@@ -46,7 +46,7 @@ from confide.privacy import (
 )
 from confide.privacy.budgets import exact
 
-FIRST_FIT = " of the first look"
+FIRST_FIT = " of the first fit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class AdaptiveCalibration(Calibration):
         return max(float(self.objective.ridge.max()), most)
 
     def check_rows(self, rows: Rows) -> None:
-        """Reject tables of a shape for which a fit could not be certified."""
+        """Reject tables whose shape would prevent a fit from being certified."""
         self.first.check_rows(rows)
         Calibration.check_rows(self, rows)
 
@@ -91,7 +91,7 @@ class AdaptiveCalibration(Calibration):
         if the log-determinant term costs nothing, and 0 if it costs half of the budget or
         more. The cost of the noise is computed for two opposite gradients. If it exceeds
         the budget, the noise was calibrated for coefficients in a ball, where the gradients
-        of two records are closer, and the cost is computed for these.
+        of two records are closer, and the cost is then computed for two such gradients.
         """
         pairs: list[tuple[Objective, Noise]] = [(self.objective, noise)]
         if self.alone is None:
@@ -172,10 +172,11 @@ class AdaptiveObjectivePerturbation:
         Whether the ridge of the second fit shrinks towards the first fit instead of 0.
     tolerance : float, optional
         Largest permitted distance of the solver's result from the exact minimiser. It is
-        divided by the ridge if the ridge is below 1. By default so small that the second
-        noise is below a tenth of the effect of the first noise, if that can be certified.
+        divided by the ridge if the ridge is below 1. By default so small that the noise
+        covering it is below a tenth of the effect of the main noise, if that can be
+        certified.
     precision_share : Fraction, default=1/100
-        Share of the budget for the second noise, which covers the solver's tolerance.
+        Share of the budget for the noise that covers the solver's tolerance.
     coef_norm_guess : float, optional
         Public guess of ‖θ‖, used to choose an automatic ridge. The guess affects accuracy,
         never privacy. By default the typical norm that the objective assumes.
@@ -388,7 +389,8 @@ class AdaptiveObjectivePerturbation:
     ) -> AdaptiveCalibration:
         """Return the calibration of the second fit with the given weights.
 
-        The noise is that fixed before the first fit, or less if a larger ridge allows it.
+        The noise is the one fixed before the first fit, or a smaller one if a larger ridge
+        allows it.
         """
         objective = calibration.objective
         own = objective.penalty.ridge(1)[0] if objective.penalty is not None else 0.0

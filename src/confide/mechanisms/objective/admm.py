@@ -47,7 +47,7 @@ class AdmmObjectiveCalibration(Calibration):
     rho: float = field(kw_only=True)
 
     def check_rows(self, rows: Rows) -> None:
-        """Reject tables of a shape for which an x-step could not be certified."""
+        """Reject tables whose shape would prevent an x-step from being certified."""
         self.inner.check_rows(rows)
 
     def split(self, x: Array, u: Array) -> tuple[Array, Array]:
@@ -80,10 +80,11 @@ class AdmmObjectivePerturbation:
         default the ridge that `ObjectivePerturbation` would choose.
     tolerance : float, optional
         Largest permitted distance of the solver's result from the exact minimiser. It is
-        divided by the ridge if the ridge is below 1. By default so small that the second
-        noise is below a tenth of the effect of the first noise, if that can be certified.
+        divided by the ridge if the ridge is below 1. By default so small that the noise
+        covering it is below a tenth of the effect of the main noise, if that can be
+        certified.
     precision_share : Fraction, default=1/100
-        Share of the budget for the second noise, which covers the solver's tolerance.
+        Share of the budget for the noise that covers the solver's tolerance.
     coef_norm_guess : float, default=20.0
         Public guess of ‖θ‖, which affects accuracy, never privacy.
     ridge : float, default=1.0

@@ -2,7 +2,7 @@
 
 With coefficients in a ball, the slopes of the loss can be large for two records at once
 only if the gradients have similar directions, and then their difference is small.
-docs/proofs/objective-perturbation.md#objective-ball.
+The proof is in docs/proofs/objective-perturbation.md#objective-ball.
 """
 
 import math
@@ -80,7 +80,7 @@ def ball_delta(objective: Objective, sigma: float, epsilon: float) -> float:
 
 
 def _worst(objective: Objective, sigma: float, epsilon: float) -> tuple[float, "_Pair"]:
-    """Return the largest bound on delta over all angles between gradients, and its pair.
+    """Return the largest bound on delta over all angles between gradients, and its `_Pair`.
 
     Quick bounds for all angles determine which angles need a sharp bound.
     """
@@ -116,7 +116,7 @@ class _Pair:
     height: Array
 
     def quick_delta(self, shift: float, epsilon: float) -> float:
-        """Return a quick bound on delta, from the largest distance in every direction."""
+        """Return a quick bound on delta that assumes the largest distance everywhere."""
         found = self._losses(shift, shift * self.length[:, None], epsilon)
         if found is None:
             return 1.0

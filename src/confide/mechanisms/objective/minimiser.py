@@ -1,4 +1,8 @@
-"""Private minimiser: random linear term, certified solution, and second noise."""
+"""Private minimiser: random linear term, certified solution, and second noise.
+
+The first noise is the random linear term. The second noise is added to the solution and
+covers the tolerance of the solver.
+"""
 
 import math
 from typing import assert_never
@@ -14,7 +18,7 @@ from confide.accounting import (
 )
 from confide.data.matrix.sums import MAX_ROWS
 from confide.data.rows.in_memory import Rows
-from confide.errors import InvalidParameter
+from confide.errors import Described, InvalidParameter
 from confide.mechanisms.base import (
     Calibration,
     gaussian_shift_of,
@@ -51,15 +55,15 @@ def check_linear_length(objective: Objective, noise: Noise) -> None:
         return
     raise InvalidParameter(
         "budget",
-        "large enough that the random linear term is at most 100,000 times as long as the "
+        "large enough that the norm of the noise is at most 100,000 times that of the "
         "gradient of one record",
-        f"one that makes it {usual / objective.lipschitz:.2g} times as long",
+        Described(f"one for which it is {usual / objective.lipschitz:.2g} times as large"),
         "Raise the budget, or leave out the constraint (coef_norm).",
     )
 
 
 LEAST_NOISE = 2.0**14 / FARTHEST
-"""Least scale of the second noise, so that its lattice covers all coefficients."""
+"""Least scale of the second noise, so that its lattice extends at least to ±2¹⁴."""
 
 
 UNSEEN = 0.09
@@ -144,7 +148,7 @@ def solver_noise_for(budget: Budget, tolerance: float, copies: int) -> tuple[Noi
 def _restore_zeros(objective: Objective, noised: Array, solver_noise: Noise) -> Array:
     """Restore exact zeros and the constraint after the second noise.
 
-    The result is a function of the noisy vector and public numbers alone.
+    The result depends only on the noisy vector and on public information.
     """
     value = noised
     if objective.nonsmooth_part is not None:

@@ -86,10 +86,11 @@ class ObjectivePerturbation:
         constants of Kifer, Smith and Thakurta (2012).
     tolerance : float, optional
         Largest permitted distance of the solver's result from the exact minimiser. It is
-        divided by the ridge if that is below 1. By default so small that the second noise
-        is below a tenth of the effect of the first, if that can be certified.
+        divided by the ridge if the ridge is below 1. By default so small that the noise
+        covering it is below a tenth of the effect of the main noise, if that can be
+        certified.
     precision_share : Fraction, default=1/100
-        Share of the budget for the second noise, which covers the solver's tolerance.
+        Share of the budget for the noise that covers the solver's tolerance.
     coef_norm_guess : float, optional
         Public guess of ‖θ‖, used to choose an automatic ridge. The guess affects accuracy,
         never privacy. By default the typical norm that the objective assumes.

@@ -101,8 +101,9 @@ class PublishedMpAdmm:
         Whether to release z, the output of the proximal map, instead of x. Only z has exact
         zeros. By default z is released if there is a penalty or a constraint.
     ridge : float, optional
-        Ridge used if ``l2="auto"``. By default 0.1/τ, where τ is the sum of all step sizes.
-        Stopping after this total already acts like a ridge of 1/τ.
+        Ridge used if ``l2="auto"``. By default 0.1/τ, where τ is the sum of step sizes
+        that is derived from the noise (docs/gradients.md). Stopping after this total
+        already acts like a ridge of 1/τ.
     count_share : float, str or Fraction, default=1/50
         Under add-remove, the share of the budget that is spent on a noisy count of the
         rows. It is a share of μ², where μ is the parameter of Gaussian DP.

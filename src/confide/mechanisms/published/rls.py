@@ -54,7 +54,10 @@ def data_independent_penalty(dimension: int, rows: int, epsilon: float) -> float
 def in_a_ball(
     objective: Objective, rows: int, radius: float, penalty: float | None, epsilon: float
 ) -> Objective:
-    """Return the problem of the paper: unclipped squared loss, a ball, and ridge nλ."""
+    """Return the problem of the paper: unclipped loss, a ball, and ridge nλ.
+
+    With the squared loss the ridge is nλ/2, because the paper does not halve the squares.
+    """
     squares = is_squared(objective.loss)
     ridge = objective.l2
     if ridge is None:
@@ -95,7 +98,8 @@ class RlsObjective:
     radius : float, default=1.0
         Radius of the ball.
     penalty : float, optional
-        Ridge per row. By default √(d/(nε)) for d coefficients and n rows.
+        Ridge per row λ. By default √(d/(nε)) for d coefficients and n rows. It is halved
+        for the squared loss, because the paper does not halve the squares.
     tolerance : float, default=1e-9
         Largest permitted distance of the solver's result from the exact minimiser. It is
         divided by the ridge if the ridge is below 1.
@@ -238,7 +242,8 @@ class RlsOut:
         Radius R of the ball.
     penalty : float, optional
         Ridge per row λ. By default √(d/(nε)) with the number d of coefficients. This
-        default does not depend on the data.
+        default does not depend on the data. The ridge is halved for the squared loss,
+        because the paper does not halve the squares.
     constants : {"tight", "published"}, default="tight"
         Choice of the sensitivity. With "published" the noisy minimiser is released
         unchanged, with "tight" it is projected onto the ball.

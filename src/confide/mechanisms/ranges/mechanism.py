@@ -149,7 +149,7 @@ def range_noise(
 
 @dataclass(frozen=True, slots=True)
 class RangesCalibration(Calibration):
-    """Calibration of the counts for ``queries``, and of the fit ``main`` after them."""
+    """Calibration of the counts for ``queries``, and of the subsequent fit, ``main``."""
 
     main: Calibration = field(kw_only=True)
     queries: tuple[RangeQuery, ...] = field(kw_only=True)

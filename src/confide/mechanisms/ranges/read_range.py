@@ -81,7 +81,7 @@ def read_range(
     Both results are post-processing of two rounds of noisy counts. The first round counts
     the values in whole bins. The second round counts them in pieces of about equal width,
     in and next to the range found in the first round. The clearer the first counts, the
-    finer are the pieces. Both rounds are combined by least squares.
+    finer the pieces. Both rounds are combined by least squares.
     """
     grid = query.grid
     cells = publish(counts.sum(axis=1), noise, entropy, MAX_ROWS)
@@ -118,7 +118,8 @@ def read_range(
 def _beyond_one_value(query: RangeQuery, cells: Array, noise: CountNoise) -> RangeQuery:
     """Return the query with the tails to be used.
 
-    These are the usual tails if larger ones leave hardly more than one value in the range.
+    If the requested tails leave hardly more than one value in the range, they are reduced
+    to the usual tails.
     """
     usual = replace(
         query,
@@ -217,8 +218,8 @@ def _bracket(
 def _extended(found: slice, edges: Array, most: Array, query: RangeQuery) -> slice:
     """Add adjacent bins that may contain values and widen the range only a little.
 
-    ``most`` contains upper bounds on the counts. To exclude an occupied bin biases the
-    model. To include an empty bin only makes the range wider than necessary.
+    ``most`` contains upper bounds on the counts. Excluding an occupied bin would bias
+    the model. Including an empty bin only makes the range wider than necessary.
     """
     total = max(0.0, float(most[found].sum()))
     allowed = EXTENSION * float(edges[found.stop] - edges[found.start])
@@ -251,7 +252,7 @@ def _safe(found: slice, counts: Array, covariance: Array) -> slice:
 def _last_with_few_before(most: int, counts: Array, covariance: Array) -> int:
     """Return the last bin before which few values can lie.
 
-    These are at most the share `MOST_BEYOND`. Bins after ``most`` are not considered.
+    "Few" means at most the share `MOST_BEYOND`. Bins after ``most`` are not considered.
     """
     allowed = MOST_BEYOND * max(0.0, float(counts.sum()))
     sums, spread = _sums_from_the_first(counts, covariance)

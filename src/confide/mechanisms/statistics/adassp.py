@@ -172,7 +172,10 @@ class AdaSsp:
         check_needs(type(self).__name__, self.needs, objective)
         if isinstance(budget, Pure):
             raise InvalidParameter(
-                "budget", "Approx or Zcdp for AdaSSP", budget, "Or use mechanism='ssp'."
+                "budget",
+                "Approx or Zcdp for AdaSSP",
+                budget,
+                "Use Approx(epsilon, delta), or mechanism='ssp'.",
             )
         if self.constants == "published":
             found = _published(objective, budget, neighbours, copies)
@@ -307,10 +310,11 @@ def _published(
 
 ROUNDING = float(np.finfo(np.float64).eps) / 2
 CERTIFIED = 8
-"""Proved bound on the error of the computed eigenvalue, in units of (d+8)·2⁻⁵³ times the
-trace."""
+"""Distance on both sides at which the computed eigenvalue is verified, in units of
+(d+8)·2⁻⁵³ times the trace."""
 TWICE_CERTIFIED = 32
-"""Bound on the sum of these errors for two tables, in the same unit."""
+"""Bound on the sum of the errors of the eigenvalues of two tables, in the same unit. It
+includes the rounding errors of the verification."""
 
 
 def eigenvalue_sensitivity(objective: Objective) -> float:

@@ -182,7 +182,7 @@ class FunctionalMechanism:
                 "budget",
                 "Pure for the functional mechanism",
                 budget,
-                "Or use mechanism='ssp'.",
+                "Use a Pure budget, or mechanism='ssp'.",
             )
         reach = copies * self.sensitivity(objective, neighbours)
         scale = round_up(reach / float(budget.epsilon))

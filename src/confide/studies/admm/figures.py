@@ -107,7 +107,7 @@ def _panel(axes: Any, rows: pd.DataFrame, value: str) -> None:
 def _limits(rows: pd.DataFrame, value: str) -> tuple[float, float]:
     """Return the limits of the vertical axis of a panel.
 
-    The worst method is cut off if it would more than double the range of the others.
+    The worst method is ignored if it would more than double the range of the other methods.
     """
     ends = rows.groupby("method")[value].agg(["min", "max"])
     worst = ends["max"].idxmax() if value == "objective" else ends["min"].idxmin()

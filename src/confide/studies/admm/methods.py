@@ -45,7 +45,7 @@ class AdmmProblem:
 
     @property
     def rate(self) -> Fraction:
-        """The rate at which rows are sampled, so that a batch has about √n rows."""
+        """The sampling rate of rows, which gives batches of about √n rows."""
         return Fraction(1, math.isqrt(len(self.table.labels)))
 
     @property
@@ -67,8 +67,8 @@ class AdmmMethod:
 
     ``mechanism`` returns the mechanism for a problem. If ``ridge`` is true, the mechanism
     needs a ridge penalty and chooses its weight itself. If ``cut`` is true, the derivative
-    of the loss is clipped, which bounds the norm of each record's gradient by the clip of
-    the table.
+    of the loss is clipped, which bounds the norm of each record's gradient by the gradient
+    clip of the table.
     """
 
     mechanism: Callable[[AdmmProblem], Mechanism]

@@ -58,7 +58,7 @@ class AdmmTable:
     clip: float
 
     def split(self, fold: int) -> tuple["AdmmTable", "AdmmTable"]:
-        """Return training and test rows; the test rows are part ``fold`` of ten parts."""
+        """Return training and test rows; the test rows are part number ``fold`` of ten."""
         part = _parts(len(self.labels)) == fold
         return self._at(~part), self._at(part)
 
@@ -82,7 +82,7 @@ def truth() -> Array:
 
 
 def simulate(rows: int, rng: Generator) -> AdmmTable:
-    """Simulate features, in which adjacent columns have correlation ½, and labels."""
+    """Simulate labels, and features whose adjacent columns have correlation ½."""
     x = rng.standard_normal((rows, COLUMNS + 1))
     x[:, 1:COLUMNS] *= np.sqrt(0.75)
     for j in range(1, COLUMNS):

@@ -5,7 +5,7 @@ from typing import Final
 ROWS: Final = {"a9a": 48_842, "acs": 38_000, "simulated": 40_000}
 COLUMNS: Final = {"a9a": 124, "acs": 53, "simulated": 100}
 MAJORITY: Final = {"a9a": 0.761, "acs": 0.507, "simulated": 0.500}
-"""Share of the larger class (section 5.3); acs has the paper's value for IPUMS-BR."""
+"""Share of the larger class (section 5.3); for acs, the paper's value for IPUMS-BR."""
 DELTA: Final = 1e-8
 HUBER: Final = 0.5
 RHO: Final = {"ssADMM": 0.25, "mpADMM": 0.5}

@@ -64,7 +64,7 @@ def comparison_table(lines: Sequence[Line], digits: int = 3) -> str:
 
 
 def coverage_table(table: pd.DataFrame, varied: str) -> str:
-    """Format coverages in the paper's layout: its value, our value, and the difference."""
+    """Format coverages in the paper's layout: the paper's, ours, and the difference."""
     settings = list(dict.fromkeys(table[varied]))
     heads = [f"{one:,.0f}" if one >= 10 else f"{one:g}" for one in settings]
     lines = [f"| | | {' | '.join(heads)} |\n|---|---|{'---:|' * len(settings)}"]
@@ -107,7 +107,7 @@ PUBLISHED = ("ssADMM", "mpADMM", "DP-SGD", "DP-ADMM", "ADMM-objP")
 
 
 def best_and_ours(table: pd.DataFrame) -> str:
-    """Tabulate the best accuracy of the published ADMM methods next to our methods'."""
+    """Tabulate the best accuracy of published ADMM methods, and the accuracies of ours."""
     here = table[table["measure"].eq("accuracy")]
     theirs = here[[name for name in PUBLISHED if name in here]]
     others = [name for name in here.columns if name in STYLES and name not in PUBLISHED]

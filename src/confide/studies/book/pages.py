@@ -152,7 +152,7 @@ class Page:
     def value(
         self, study: str, where: Mapping[str, Any], column: str, scale: float = 1.0
     ) -> float | None:
-        """Return a number from a study's table times ``scale``; None if it is missing."""
+        """Return ``scale`` times a number from a study's table; None if it is missing."""
         found = self.results(study).value(where, column)
         return None if found is None else scale * found
 
@@ -180,7 +180,7 @@ class Page:
         return None if one is None or other is None else one - other
 
     def least(self, study: str, column: str, *, words: bool = True) -> str:
-        """Format the smallest number of a column; ``words`` adds the labels of its row."""
+        """Format the smallest number of a column; ``words`` adds the labels of the row."""
         found = self.results(study).table
         if found.empty:
             return ABSENT
@@ -217,7 +217,7 @@ class Page:
         return cost_table([one for one in done if one.cells])
 
     def committed(self, section: BookSection) -> str:
-        """Describe the committed runs of a section: full run, quick run, or not yet."""
+        """Describe the committed runs of a section: full run, quick run, or none yet."""
         done = [self.results(name) for name in section.studies]
         if not done:
             return ""

@@ -80,7 +80,7 @@ def rows_as_text(cell: Cell, rows: Sequence[Row]) -> str:
 
 
 def rows_from_text(cell: Cell, text: str) -> list[dict[str, Scalar | None]]:
-    """Restore result rows from JSON, and put the parameters of their cell before each."""
+    """Restore result rows from JSON, each preceded by the parameters of the cell."""
     return [{**cell, **row} for row in json.loads(text)]
 
 

@@ -29,7 +29,7 @@ FALSE_ALARMS: Final = 1e-3
 """Probability of a false alarm for a study whose results differ by noise alone, if
 repetitions are independent and normally distributed."""
 DIGITS: Final = 2e-5
-"""Largest relative difference of numbers that count as equal; files have six digits."""
+"""Largest relative difference of numbers treated as equal; files hold six digits."""
 LEAST_OTHERS: Final = 2
 """Smallest number of other repetitions that is enough to estimate the noise.
 
@@ -69,7 +69,7 @@ class Disagreement:
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """Result of a check: the numbers of comparisons, and the disagreements.
+    """Result of a check: the number of results compared, and the disagreements.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ class _Number:
 
     @property
     def deviation(self) -> float:
-        """Standard deviation of the other repetitions; NaN if there are too few."""
+        """Standard deviation over the other repetitions; NaN if there are too few."""
         if len(self.others) < LEAST_OTHERS:
             return float("nan")
         return float(np.std(self.others, ddof=1))

@@ -52,8 +52,8 @@ class TableLayout:
     def of(cls, table: pd.DataFrame) -> "TableLayout":
         """Lay out a data frame, with one-line headings and rounded numbers.
 
-        Numbers are rounded to four significant digits, and to whole numbers from 10,000 to
-        below 10⁹.
+        Numbers are rounded to four significant digits or, from 10,000 to below 10⁹, to
+        whole numbers.
 
         Parameters
         ----------

@@ -57,7 +57,8 @@ class Study:
         present the same results have the same grid name and the same ``run``.
     repetition : tuple of str, default=()
         Names of the parameters that number the repetitions of a setting, such as
-        ("part",). A check of results takes the variation between repetitions as the noise.
+        ("part",). A check of results estimates the noise from the variation between
+        repetitions.
 
     Raises
     ------

@@ -24,7 +24,7 @@ TOLERANCE = 1e-7
 SECANT_STEPS = 12
 NEWTON_STEPS = 50
 BLOCK_VALUES = 2**16
-"""Number of rows times replicates in a block of rows, which should fit in a cache."""
+"""Number of rows times replicates in a block of rows, chosen to fit in a cache."""
 RARE = 0.125
 """Share of distinct rows below which replicates are drawn as multinomial counts."""
 
@@ -58,7 +58,7 @@ class Population:
 
     @cached_property
     def products(self) -> Array:
-        """The products xⱼxₖ (j <= k) of each row, so sums of xxᵀ are a matrix product."""
+        """Products xⱼxₖ (j <= k) of each row, so that sums of xxᵀ are matrix products."""
         first, second = np.triu_indices(self.size)
         return self.features[:, first] * self.features[:, second]
 
@@ -94,7 +94,7 @@ def minimisers(
 ) -> Array:
     """Return a matrix whose column k is the minimiser for replicate k.
 
-    Column k of ``counts`` has the frequencies of the rows in replicate k, and column k of
+    Column k of ``counts`` holds the frequencies of the rows in replicate k, and column k of
     ``linear`` the coefficients of a linear term that is added to the objective. BFGS, with
     one gradient evaluation per step, starts from ``start`` and the Hessian of the whole
     population; ``start`` should be close to all minimisers. Replicates for which BFGS does
@@ -141,7 +141,10 @@ def _secant_steps(
 def _gradients(
     objective: Objective, population: Population, counts: Array, theta: Array, at: AnyArray
 ) -> Array:
-    """Return the gradients of the loss for the replicates ``at``, summed block by block."""
+    """Return the gradients of the loss for the replicates with indices ``at``.
+
+    Sums over the rows are computed block by block.
+    """
     loss, here = objective.loss, theta[:, at]
     total = np.zeros_like(here)
     every = len(at) == counts.shape[1]

@@ -27,7 +27,7 @@ from confide.studies.intervals.population import as_matrices
 SAMPLES = 10_000
 """Number of simulated errors from which the paper computes the ends of an interval."""
 DRAWN_SETS, DRAWN_PLACES = 40, 100
-"""Number of sets of such simulated errors, and of noise shares for which each is tabulated.
+"""Number of sets of simulated errors, and of noise shares for which each set is tabulated.
 
 The noise share is the share of privacy noise in the squared scale of an error."""
 LENGTHS = 40
@@ -44,7 +44,7 @@ def noisy_moments(
 ) -> tuple[Array, Array, Array]:
     """Add noise to the moment matrices of each replicate, as a private release does.
 
-    ``thetas`` has one column per replicate. Both arrays of ``sums`` have one matrix per
+    ``thetas`` has one column per replicate. Both arrays of ``sums`` hold one matrix per
     replicate: Σ φ″xxᵀ, the curvature, and Σ φ′²xxᵀ, the second moments of the gradients.
     Return noisy versions of both, and for each replicate the standard deviation of the
     noise on the curvature.

@@ -13,7 +13,7 @@ from confide.studies.intervals.trial import trial
 SOURCE = "Wang, Kifer and Lee, Differentially private confidence intervals for ERM (2018)"
 STAND_IN = "; the American Community Survey 2018 replaces the census extract"
 REPLICATES, PARTS = 1000, 4
-"""Number of replicates per setting, as in the paper, and of grid cells to compute them.
+"""Number of replicates per setting, as in the paper, and of cells that share them.
 
 All cells use one random draw of columns, because the paper does not name its columns."""
 GRID = "ci-coverage"

@@ -54,8 +54,8 @@ class Scheme:
     """A row of the paper's tables (privacy, method and loss), in one of four variants.
 
     "published" and "tight" intervals split the budget as the paper does. "chosen" are tight
-    intervals with the same total budget, split as this library does by default, and
-    "add-remove" are those of "chosen" for add-remove neighbours.
+    intervals with the same total budget, split as in this library by default, and
+    "add-remove" intervals are like "chosen" ones, but for add-remove neighbours.
     """
 
     privacy: str

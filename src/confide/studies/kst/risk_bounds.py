@@ -14,8 +14,8 @@ Corrections to the paper:
   increases its value at the solution by at most ‖b‖²/(2Λ).
 - Theorems 4 and 5 state expectations, but their proofs bound probabilities "ignoring γ".
   E‖b‖² is known, so the expectation follows directly, without the factor log p.
-- The proof of the Gaussian tail bound (after Lemma 28) loses a factor 2. The final bound,
-  ‖b‖² <= 2pσ²·log(1/γ), holds for γ <= ½.
+- The proof of the Gaussian tail bound (after Lemma 28) loses a factor of 2. The final
+  bound, ‖b‖² <= 2pσ²·log(1/γ), holds for γ <= ½.
 - The radius ‖b‖/(Δ + η) in Theorem 30 (a) is correct, and half that of Eq. 18; Δ is the
   paper's symbol for the ridge. Eq. 19 has a private θ in place of θ̂. Theorem 31 omits the
   constants of the radius. Monotonicity of the gradient along a segment gives the radius
@@ -194,7 +194,7 @@ def linear_regression(size: int) -> Objective:
     """Return the objective of Table 1, for rows and coefficients of norm at most √p.
 
     Targets are bounded by |y| <= p, so ζ = 2p^{3/2} and λ = p. If the entries of the rows
-    have size 1, the strong convexity per record is about 1.
+    have absolute value 1, the strong convexity per record is about 1.
     """
     radius = math.sqrt(size)
     return Objective(Squared(), size, radius, constraint=L2Ball(radius), target_bound=size)

@@ -15,7 +15,7 @@ Corrections to the paper:
   loss by at most T·log N.
 - The squared loss ½(y − ⟨x,θ⟩)² is at most 2s², not 4s² as in the proof of Theorem 7.
 - Theorem 7 prints s·log(1/δ) for the noise of the fit; ζ² = 4s³ makes it s⁴·log(1/δ).
-- The proof of Theorem 8 calls both sets of columns GOOD and in one place has 4s for 2s.
+- The proof of Theorem 8 calls both sets of columns GOOD and once prints 4s for 2s.
   With s and p − s columns the factor of the exponential is p/2, not p. A failure requires
   that the noise of two columns differs by 1, so the exponent of its probability is twice
   the printed one (`vote_failure_exact`).
@@ -34,7 +34,7 @@ from confide.privacy import Approx
 from confide.studies.kst.risk_bounds import least_ridge, perturbed_risk
 
 FAR = 46.0
-"""Multiple of its scale that a Laplace variable exceeds with probability below 1e-20."""
+"""Multiple of the scale that a Laplace variable exceeds with probability below 1e-20."""
 LONGEST = 700.0
 """Gap, in units of the noise scale, beyond which the failure probability is set to 0."""
 LOG_2 = math.log(2)

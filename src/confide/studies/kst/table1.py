@@ -51,8 +51,8 @@ class Sums:
     def fits(self, linear: Array, ridge: float, radius: float) -> Array:
         """Return the minimisers of Σ½(⟨x,θ⟩ − y)² + ⟨b,θ⟩ + ½Λ‖θ‖² within a ball.
 
-        Each row of ``linear`` is a vector b and gives one row of the result. Both are
-        coordinates in the eigenbasis of Σxxᵀ.
+        Each row of ``linear`` is a vector b, and the same row of the result is its
+        minimiser. Both are given by their coordinates in the eigenbasis of Σxxᵀ.
         """
         drawn = self.pull - linear
         weights = np.broadcast_to(self.spectrum + ridge, drawn.shape)

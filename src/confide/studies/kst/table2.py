@@ -1,10 +1,10 @@
 """Table 2 of Kifer, Smith and Thakurta: rows needed to find the support, by s and p.
 
-Exp-mech samples a support with a probability that depends on its loss, and needs of order
-s³·log p rows. Samp-Agg divides n rows into √n blocks, which vote for columns, and needs of
-order s²·log²p rows. This study searches for the smallest n at which the published
-algorithms find the right support with probability 0.9. Nonzero coefficients are ±½, and
-ε = 1 is spent on the selection alone.
+Exp-mech samples a support with a probability that depends on its loss, and needs on
+the order of s³·log p rows. Samp-Agg divides n rows into √n blocks, which vote for columns,
+and needs on the order of s²·log²p rows. This study searches for the smallest n at which the
+published algorithms find the right support with probability 0.9. Nonzero coefficients are
+±½, and ε = 1 is spent on the selection alone.
 """
 
 import math
@@ -113,7 +113,10 @@ LEAST = 0.5
 WANTED = 0.9
 HALVINGS = 7
 WIDEST = 64.0
-"""Ratio of upper to lower end of the search range; the upper end is twice the bound."""
+"""Ratio of upper to lower end of the search range.
+
+The upper end is twice the number of rows that the theorems require.
+"""
 WIDTHS = (10, 20, 40, 80, 160)
 GRID: dict[str, dict[int, tuple[int, ...]]] = {
     "exponential": {1: WIDTHS[:4], 2: WIDTHS[:4], 3: WIDTHS[:3], 4: WIDTHS[:2]},
@@ -199,7 +202,7 @@ def by_sampling(rows: int, columns: int, size: int, rng: Generator) -> float:
 
 
 def by_votes(rows: int, columns: int, size: int, rng: Generator) -> float:
-    """Simulate a table; return how often Samp-Agg selects the right support."""
+    """Simulate a table; return the share of noise draws that select the right support."""
     blocks = math.isqrt(rows)
     features, target, support = draw_votes(rows, columns, size, rng, LEAST)
     shares, _ = votes(features, target, size, blocks)
@@ -208,7 +211,7 @@ def by_votes(rows: int, columns: int, size: int, rng: Generator) -> float:
 
 
 def _joined(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the geometric means over the searches of each setting."""
+    """Return the geometric means of the results of all searches of each setting."""
     values = ["needed", "sharp", "bound"]
     logs = rows.assign(**{name: np.log(rows[name]) for name in values})
     means = logs.groupby(["algorithm", "size", "columns"], sort=False)[values].mean()

@@ -81,8 +81,8 @@ def _mean(values: Any) -> float | None:
 def _joined(rows: pd.DataFrame) -> pd.DataFrame:
     """Average the results of each setting over its repetitions.
 
-    ``failed_agreed``, the failure rate in tables whose blocks are all right, is weighted by
-    the share of these tables.
+    ``failed_agreed``, the failure rate in tables in which every block finds the right
+    columns, is weighted by the share of these tables.
     """
     keys = ["blocks_have", "size", "epsilon", "blocks"]
     failed = pd.to_numeric(rows["failed_agreed"]).fillna(0.0) * rows["agreed"]

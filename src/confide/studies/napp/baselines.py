@@ -48,9 +48,9 @@ def two_looks(
 
 
 def two_looks_retrieved(objective: Objective, budget: Budget) -> float:
-    """Return the share of the log-determinant's half of ε that the noise can use.
+    """Return the share of the ε/2 reserved by NAPP that the noise can use.
 
-    NAPP reserves this half of ε for the log-determinant term of the privacy loss.
+    NAPP reserves half of ε for the log-determinant term of the privacy loss.
     """
     plan = _calibrated_adaptive(objective, budget)
     return plan.retrieved(plan.noise)
@@ -78,10 +78,10 @@ def sound(
 
 
 def sound_retrieved(objective: Objective, budget: Budget) -> float:
-    """Return the share of the log-determinant's half of ε that the noise can use.
+    """Return the share of the ε/2 reserved by NAPP that the noise can use.
 
-    NAPP reserves this half of ε for the log-determinant term of the privacy loss. The share
-    is public: 1 if the term costs nothing, 0 if it costs ε/2 or more.
+    NAPP reserves half of ε for the log-determinant term of the privacy loss. The share is
+    public: 1 if the term costs nothing, 0 if it costs ε/2 or more.
     """
     plan = _calibrated(objective, budget)
     main = budget.share(1 - MECHANISM.precision_share)

@@ -95,7 +95,7 @@ def together(parts: list[Fits]) -> Fits:
 
 
 class BatchTable:
-    """A table and a loss, to which batches of fits are made."""
+    """A table and a loss, with methods that compute batches of fits."""
 
     def __init__(self, loss: Loss, features: Array, target: Array) -> None:
         self._loss, self._x, self._y = loss, np.ascontiguousarray(features), target
@@ -140,7 +140,7 @@ class BatchTable:
         return NappPath(theta, before, weights, iterations)
 
     def recycle(self, fits: Fits, shares: Shares, path: NappPath) -> tuple[NappPath, Array]:
-        """Recycle once (Algorithm 2) after a path; return the new path and Δε by fit."""
+        """Do one round of recycling (Algorithm 2); return the new path, and Δε by fit."""
         found = retrieved(fits, shares, path)
         again = np.flatnonzero(found > NOTHING * shares.curvature)
         if not again.size:

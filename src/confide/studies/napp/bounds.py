@@ -4,7 +4,7 @@ The objective is a sum over records: n·J(θ) = Σφ + R(θ), and iteration t re
 R⁽ᵗ⁾ = Σ wⱼθⱼ². Both bounds follow from Lemma 7: if w₁ is the smallest weight, the objective
 is 2w₁-strongly convex, so the noise b increases it by at most ‖b‖²/(2w₁).
 
-Corrections to the paper: the factor ‖b‖² multiplies only the first term of Eq. 18 and 19,
+Corrections to the paper: the factor ‖b‖² multiplies only the first terms of Eqs. 18 and 19,
 as in Lemma 7. The statements hold with probability 1 − π, not in expectation. The Gamma
 distribution of ‖b‖ has shape p.
 """

@@ -5,7 +5,7 @@ by the packaged schema. Every row has norm at most 1, not counting the constant 
 intercept. The paper names neither its columns nor its δ, which is 1e-6 here. Λ₀ = 1/ε and
 the number of iterations, T = 80, are from the paper.
 
-NAPP-VS and VS+ set those coefficients to 0 whose signs still alternate at the end. With an
+NAPP-VS and VS+ set to 0 those coefficients whose signs still alternate at the end. With an
 indicator column for every level, this affects most of the coefficients, and changes them by
 large amounts, so results are also shown for the last iterate.
 """
@@ -122,7 +122,7 @@ def variant_fits(plan: Calibration, strength: Array, entropy: Entropy) -> Fits:
 def tested(people: tuple[Array, Array], name: str, theta: Array, last: Array) -> Row:
     """Return the test errors of the final coefficients and of the last iterate.
 
-    In ``theta``, the final coefficients, those whose signs still alternate are set to 0.
+    ``theta`` holds the final coefficients, set to 0 if their signs still alternate.
     ``last`` is the last iterate before that step.
     """
     x, y = people

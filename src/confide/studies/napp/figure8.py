@@ -25,7 +25,7 @@ OTHERS = (SOUND, LOOKS, LASSO)
 
 
 def _table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Tabulate areas under ROC curves and least test errors, without and with recycling."""
+    """Tabulate areas under ROC curves and lowest test errors without and with recycling."""
     found = []
     for panel, part in averaged(rows).groupby(PANEL, sort=False):
         groups = dict(list(part.groupby("method", sort=False)))

@@ -1,4 +1,4 @@
-"""Numbers in the text and tables of Li and Liu; their figures have no numbers."""
+"""Numbers in the text and tables of Li and Liu, whose figures print no values."""
 
 from typing import Final
 

@@ -6,8 +6,8 @@ of one record.
 
 Corrections to the paper: using strong convexity at both minimisers halves the bound of
 Theorem 14, from 4ρ/(λn) to 2ρ/(λn). The last line of the proof of Theorem 20 multiplies the
-noise by a superfluous factor 4. Theorems 20 and 21 are stated up to constants; the
-functions here have the constants of their proofs.
+noise by a superfluous factor of 4. Theorems 20 and 21 are stated up to constants; the
+functions here use the constants from the proofs of these theorems.
 """
 
 import math

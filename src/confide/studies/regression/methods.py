@@ -108,7 +108,7 @@ Searched = Literal["chunks", "random-stopping"]
 
 @dataclass(frozen=True, slots=True)
 class RegressionMethod:
-    """A function that fits a model to patients at some ε, and its drawing style."""
+    """A function that fits a model to patients at some ε, and a drawing style for plots."""
 
     fit: Fit
     style: dict[str, Any]

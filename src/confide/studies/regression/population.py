@@ -18,7 +18,7 @@ from confide._types import AnyArray, Array
 from confide.attacks import evaluate_inversion
 from confide.data import Schema, load_warfarin
 from confide.data.datasets.loaders import DOSE, paper_features
-from confide.errors import InvalidParameter
+from confide.errors import Described, InvalidParameter
 from confide.noise import generator
 
 BAND = 0.2
@@ -50,7 +50,7 @@ def dose_bands(predicted: Array, right: Array, band: float = BAND) -> DoseBands:
         )
     if not (true > 0).all() or not np.isfinite(said).all():
         must = "finite, with positive right doses"
-        raise InvalidParameter("doses", must, "other values")
+        raise InvalidParameter("doses", must, Described("other values"))
     if not 0 < band < 1:
         raise InvalidParameter("band", "between 0 and 1", band)
     ratio = said / true

@@ -1,4 +1,4 @@
-"""Numbers in the text of Wu and others; their figures have no numbers."""
+"""Numbers in the text of Wu and others, whose figures print no values."""
 
 from typing import Final
 
@@ -13,7 +13,7 @@ ORACLE_ATTACK: Final = 0.45
 FUNCTIONAL_ATTACK: Final = 0.35
 """Section 5.3, figure 5: share of genotypes guessed with the functional mechanism."""
 LARGEST_GAP: Final = 0.1
-"""Figures 2 and 4: largest difference in error, over all ε, between the data-independent
+"""Figures 2 and 4: largest difference in error, over all ε, among the data-independent
 choice, the oracle and objective perturbation."""
 ACCURATE_EPSILON: Final = 0.1
 """Abstract: the smallest ε at which the data-independent choice is accurate."""

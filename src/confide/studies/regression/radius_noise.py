@@ -2,8 +2,8 @@
 
 Noise with density e^(−‖κ‖/s) in d dimensions has a radius with distribution Gamma(d, s). A
 sampler that draws a direction and a Gamma(k, s) radius has the density ‖κ‖^(k−d)·e^(−‖κ‖/s)
-instead. For two centres at distance 1, the privacy loss at a point with distance r from one
-and t from the other is
+instead. For two centres at distance 1, the privacy loss at a point with distance r from
+the first and t from the second is
 
     (t − r)/s + (d − k)·ln(t/r),
 
@@ -39,7 +39,7 @@ def excess_loss(epsilon: float, scale: float, dimension: int, shape: int) -> flo
     scale : float
         s divided by the distance of the centres; 1/ε₀ for noise meant to be ε₀-private.
     dimension, shape : int
-        d and k. The right radius has k = d, and an Exponential radius has k = 1.
+        d and k. The correct radius has k = d, and an Exponential radius has k = 1.
     """
     if not epsilon >= 0 or not 0 < scale < math.inf:
         must = "numbers with epsilon >= 0 and scale > 0"

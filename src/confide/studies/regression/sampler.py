@@ -80,7 +80,7 @@ def _scaling_cells(quick: bool) -> list[Cell]:
 
 
 def scaling_trial(cell: Cell, seed: int) -> list[Row]:
-    """Return the expected errors of oracle and data-independent choice, by sampler."""
+    """Return expected errors of the oracle and the data-independent choice, by sampler."""
     del seed
     people = all_patients()
     features = row_scaler(str(cell["rows"]))(people.features)

@@ -1,7 +1,7 @@
 """Possible scalings of the table and samplers of noise in the paper on private regression.
 
 The text says that data are scaled into the unit ball, but not how, and gives the density of
-the noise, but not how it was drawn. This module has eight scalings of rows and eight of
+the noise, but not how it was drawn. This module defines eight scalings of rows and eight of
 doses, some of which use private data, and three samplers, two of which draw noise of too
 small a norm (`radius_noise`). Errors are averaged over the noise by a formula.
 """
@@ -187,7 +187,7 @@ class TableSums:
         return float(total) / self.count
 
     def spread(self, sampler: Sampler) -> float:
-        """Return the increase of the mean squared error by noise of scale 1."""
+        """Return the increase of the mean squared error due to noise of scale 1."""
         width = len(self.moment)
         return sampler.square(width) / width * float(np.trace(self.gram)) / self.count
 

@@ -37,14 +37,14 @@ class Faults:
 
     @classmethod
     def of_numbers(cls, numbers: AnyArray, ends: tuple[float, float]) -> "Faults":
-        """Compare numbers with their range; NaN means an unreadable value."""
+        """Return masks for numbers, given their range; NaN means an unreadable value."""
         lower, upper = ends
         none = np.zeros(len(numbers), dtype=bool)
         return cls(np.isnan(numbers), (numbers < lower) | (numbers > upper), none)
 
     @classmethod
     def of_levels(cls, values: Any, levels: tuple[Any, ...], what: str) -> "Faults":
-        """Compare values with declared levels; none matches if the types differ."""
+        """Return masks for values, given the levels; all are undeclared if types differ."""
         none = np.zeros(len(values), dtype=bool)
         try:
             return cls(none, none, level_codes(values, levels, what) < 0)
@@ -372,9 +372,9 @@ class LevelColumn:
         return "the average of the levels of its column"
 
     def lines(self: Column) -> Lines:
-        """Return one line per level, relative to the baseline.
+        """Return one line per level except a reference level, relative to the baseline.
 
-        If levels may be missing or undeclared, a last line stands for such rows.
+        If levels may be missing or undeclared, the last line describes such rows.
         """
         features = self.features
         count = len(features)

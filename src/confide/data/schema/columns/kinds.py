@@ -123,7 +123,7 @@ class Number(RangeColumn):
     kind: ClassVar[str] = "number"
     dtype: ClassVar[type[float] | type[str]] = float
     hint: ClassVar[str] = (
-        'lower = 0, upper = 120 (or wider, or omit both); optionally unit = "year"'
+        'for example lower = 0, upper = 120 (or omit both); optionally unit = "year"'
     )
     examples: ClassVar[Mapping[str, str]] = {"lower": "0", "upper": "120"}
 
@@ -344,7 +344,8 @@ class Category(LevelColumn):
     reference: Any = None
     kind: ClassVar[str] = "category"
     hint: ClassVar[str] = (
-        'levels = ["a", "b"], optionally reference = "a", other = true for others'
+        'for example levels = ["a", "b"]; optionally reference = "a", other = true '
+        "(a level for all other values)"
     )
     examples: ClassVar[Mapping[str, str]] = {"levels": '["north", "south"]'}
 

@@ -39,7 +39,7 @@ def plain_typical(
 def inside(
     typical: tuple[float, float], ends: tuple[float, float]
 ) -> tuple[float, float] | None:
-    """Return the intersection of a typical range and a range; None if it is empty."""
+    """Return the part of a typical range between two ends; None if it is empty."""
     low, high = max(typical[0], ends[0]), min(typical[1], ends[1])
     return (low, high) if low <= high else None
 
@@ -77,7 +77,7 @@ def plain_share(what: str, value: Any) -> float | None:
 
 
 def _in_order(what: str, shares: Mapping[Any, Any], levels: Sequence[Any]) -> list[Any]:
-    """Return a mapping from levels to proportions as a list; levels match by their text."""
+    """Convert a mapping of levels to proportions to a list; compare levels as text."""
     names = {str(level): place for place, level in enumerate(levels)}
     strange = [key for key in shares if str(key) not in names]
     if strange:

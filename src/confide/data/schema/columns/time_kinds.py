@@ -65,7 +65,7 @@ class Date(RangeColumn):
     finest: ClassVar[float] = 1.0
     per: ClassVar[str] = "year"
     unit: ClassVar[str] = "years"
-    hint: ClassVar[str] = "lower = 2010-01-01, upper = 2024-12-31, or wider"
+    hint: ClassVar[str] = "for example lower = 2010-01-01, upper = 2024-12-31"
     examples: ClassVar[Mapping[str, str]] = {"lower": "2010-01-01", "upper": "2024-12-31"}
 
     def __post_init__(self) -> None:

@@ -15,7 +15,7 @@ TransformName = Literal["none", "log", "signed-log", "sqrt"]
 
 @dataclass(frozen=True, slots=True)
 class Transform:
-    """An increasing function on numbers of at least ``least``, and its inverse.
+    """An increasing function of numbers not below ``least``, and its inverse.
 
     ``span`` is the interval of transformed values in which the range of a column without
     limits is estimated.
@@ -47,7 +47,7 @@ TRANSFORMS: Mapping[TransformName, Transform] = {
 
 
 def transformed(numbers: AnyArray, name: TransformName) -> AnyArray:
-    """Apply a transform elementwise, after raising smaller numbers to its ``least``."""
+    """Apply a transform elementwise; numbers below its ``least`` are raised to it first."""
     known = TRANSFORMS[name]
     with np.errstate(over="ignore"):
         doubles = np.asarray(numbers, dtype=np.float64)

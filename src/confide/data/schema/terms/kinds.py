@@ -5,7 +5,7 @@ term           features                                     why their norm is at
 =============  ===========================================  ===============================
 bs(x, 4)       B-splines on the range of x                  non-negative, with sum 1
 poly(x, 2)     Legendre polynomials of the position in      each is within ±1, and divided
-               the range, without the constant              by the root of their number
+               the range, without the constant              by √k if there are k of them
 a:b            products of the features of its parts        the norm of all products is the
                                                             product of the norms
 =============  ===========================================  ===============================

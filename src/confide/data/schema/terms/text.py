@@ -18,12 +18,13 @@ from confide.data.schema.terms.kinds import (
     columns_of,
     text_of,
 )
-from confide.errors import InvalidParameter, did_you_mean
+from confide.errors import Described, InvalidParameter, did_you_mean
 
 FUNCTIONS = {"bs": ("df", "degree", "knots"), "poly": ("degree",)}
 """Functions that terms may call, with the arguments that may follow the column."""
 HINTS = {
-    "C": "The schema declares which columns are categories.",
+    "C": "Write only the name, such as region instead of C(region): the schema declares "
+    "which columns are categories.",
     "I": "Write powers as poly(x, 2), and products as x:z.",
 }
 """Hints for functions that exist in R formulas but not here."""
@@ -52,7 +53,9 @@ def checked_terms(
             "declared with at least two levels, because a single level would duplicate "
             "the intercept"
         )
-        raise InvalidParameter(f"category {single[0]!r} in a term", must, "one level")
+        raise InvalidParameter(
+            f"category {single[0]!r} in a term", must, Described("one level")
+        )
     written = tuple(map(text_of, effects))
     if len({*written}) != len(written):
         raise InvalidParameter("terms", "listed without duplicates", list(texts))

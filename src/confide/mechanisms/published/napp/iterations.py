@@ -25,7 +25,7 @@ class Step(Protocol):
     """Protocol for a solver of reweighted ridge problems over the same rows."""
 
     def solve(self, weights: Array, linear: Array, start: Array) -> Array:
-        """Return the minimiser, or an approximation from augmented rows."""
+        """Return the minimiser of one problem, or an approximation from augmented rows."""
         ...
 
     def loss(self, theta: Array) -> float:
@@ -143,7 +143,7 @@ def follow(
 def settled(path: NappPath, zero_below: float) -> Array:
     """Return the final coefficients, after setting some of them to 0.
 
-    These are coefficients that are tiny or changed their sign in the last iteration.
+    Coefficients that are tiny, or that changed sign in the last iteration, are set to 0.
     """
     restless = path.theta * path.before < 0
     return np.where(restless | (np.abs(path.theta) <= zero_below), 0.0, path.theta)

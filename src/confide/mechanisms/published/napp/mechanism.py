@@ -114,15 +114,15 @@ class Napp:
     zero_below : float, default=1e-8
         Coefficients with at most this absolute value are set to 0.
     accept_unproved : bool, default=False
-        Allow variants whose guarantee has been refuted or is only claimed.
+        Allow variants whose guarantee has been refuted, or is claimed but not proved.
 
     Raises
     ------
     InvalidParameter
         Settings are not valid or cannot be combined.
     Unproved
-        The guarantee of the variant is refuted or only claimed, and ``accept_unproved`` is
-        not set.
+        The guarantee of the variant has been refuted, or is claimed but not proved, and
+        ``accept_unproved`` is not set.
 
     Examples
     --------
@@ -270,7 +270,7 @@ class Napp:
         return replace(release, retrieved=tuple(found for _, found in results))
 
     def trace(self, calibration: Calibration, rows: Rows, entropy: Entropy) -> NappPath:
-        """Return every iterate and its objective, for plots.
+        """Return every iterate and its objective value, for plots.
 
         A trace reveals the private rows. It is therefore available only for a seeded run,
         which has no privacy. With the seed of a release, it repeats the run of that
@@ -397,8 +397,8 @@ class Napp:
 def _published_noise(lipschitz: float, part: float, budget: Pure | Approx) -> Noise:
     """Return the noise of Eq. 4 of the paper.
 
-    Its correction is that the norm of spherical Laplace noise has a Gamma distribution with
-    shape p.
+    One misprint is corrected: the norm of spherical Laplace noise has a Gamma distribution
+    with shape p.
     """
     if isinstance(budget, Pure):
         return SphericalLaplace(round_up(lipschitz / part))

@@ -20,7 +20,7 @@ from sklearn.base import clone
 from confide._types import Array
 from confide.data.matrix.dense import Dense
 from confide.data.rows.in_memory import InMemoryRows, Rows, require_in_memory
-from confide.errors import InvalidParameter
+from confide.errors import Described, InvalidParameter
 from confide.mechanisms.published.napp.iterations import (
     ExactStep,
     NappPath,
@@ -46,7 +46,7 @@ class AugmentedLabels:
 
 
 def labels_for(loss: Loss) -> AugmentedLabels:
-    """Return labels for augmented rows with which the loss has a slope at margin 0.
+    """Return labels of augmented rows for which the loss has a nonzero slope at margin 0.
 
     The smoothed hinge is curved on one side of 0 only. Only one of two mirrored rows lies
     on that side, so the curvature is halved.
@@ -64,7 +64,7 @@ def labels_for(loss: Loss) -> AugmentedLabels:
             raise InvalidParameter(
                 "augmented",
                 "None unless the loss is squared, Poisson, logistic or smoothed hinge",
-                f"augmented rows with the loss {type(loss).__name__}",
+                Described(f"augmented rows with the loss {type(loss).__name__}"),
             )
 
 
@@ -157,7 +157,7 @@ class Shares:
 
 
 def retrievable(share: float, floor: float, weights: Array) -> float:
-    """Return the Δε that is retrieved from a part of ε, by the corrected Eq. 13."""
+    """Return the Δε that the corrected Eq. 13 retrieves from ``share``, a part of ε."""
     return max(0.0, share * (1 - floor / float(weights.min())))
 
 

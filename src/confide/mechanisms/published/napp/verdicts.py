@@ -37,9 +37,9 @@ SELECTION = Verdict(
     Status.REFUTED,
     "selection",
     "The term ⟨b,|θ|⟩ takes its signs from the data, so the noise no longer covers a shift "
-    "of the gradient. With b > 0 an estimate cannot exceed the one without noise, which is "
-    "a function of the table. One more record reaches, with probability 0.22 at ε = 1, "
-    "values that were impossible without it.",
+    "of the gradient. With b > 0 an estimate can never exceed the estimate without noise, "
+    "and this maximum depends on the table. After one record is added, the result is, with "
+    "probability 0.22 at ε = 1, a value that was impossible before.",
 )
 WHOLE_SELECTION = Verdict(
     Status.REFUTED,
@@ -105,4 +105,4 @@ def verdict(
 
 def refusal(found: Verdict) -> str:
     """Return the message of the error that rejects an unproved variant."""
-    return f"This variant of NAPP is {found.status}. {found.why} {INSTEAD}"
+    return f"The guarantee of this variant of NAPP is {found.status}. {found.why} {INSTEAD}"
