@@ -9,7 +9,7 @@ INTRO = """
     (for randhie, errors are computed on the training rows), and otherwise default settings.
     The tables show means over {runs} seeds ± standard errors. The main columns are for
     `fit(frame)` with the schema. The columns "arrays" are for fits to arrays of the same
-    columns, scaled to [−1, 1] or coded as indicators, in which rows longer than 1 are
+    columns, scaled to [−1, 1] or coded as indicators, in which rows with a norm above 1 are
     rescaled to norm 1. Neighbours are add-remove, except under zCDP. The columns "before"
     show results of an earlier version, which did not estimate ranges privately, for fits
     with the schema over five seeds.
@@ -19,9 +19,9 @@ ALIKE = """
     than fits to arrays by more than the standard error of the difference.
 """
 WIDE = """
-    The next table shows fits for which the range of every numeric column is declared ten
-    and a hundred times too wide around its middle. The lower limit of columns that cannot
-    be negative remains at least 0.
+    The next table shows fits for which the range of every numeric column is declared ten or
+    a hundred times too wide, with the same midpoint. However, the lower limit of columns
+    that cannot be negative stays at least 0.
 """
 NUMBERS = """
     For numeric targets, the table shows R² and the excess: the amount by which the mean

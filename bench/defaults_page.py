@@ -51,7 +51,7 @@ CAUTION = """
     Bank. Leaving out a table therefore removes its influence on the choice among the listed
     settings, but not on the work that produced the list. The features with the largest
     effect (octaves, two counting rounds, pieces and the scan) were found on these tables.
-    Only results on other tables can confirm the choice. Some constants were chosen on only
+    Only results for other tables can confirm the choice. Some constants were chosen on only
     one or two tables, so that no table can be left out. These are the clipping bound for
     counts (RAND HIE) and the ridge for the multinomial loss (KDD and a simulation).
     Weighted records for the multinomial loss were compared with alternatives on KDD and the
@@ -71,22 +71,24 @@ ORDER = """
 """
 TRIED = """
     Each fit uses the default settings except for one constant (`bench/range_settings.py`).
-    The number of seeds is stated for every list. The list for the ridge under zCDP and the
-    first list for ranges were measured before the calibration of spherical noise made use
-    of δ, which slightly improved all fits at (ε, 1e-6). All settings of one list were
-    measured with the same noise. Ranges are estimated privately ("bought") in two rounds of
-    noisy counts. The first round counts the values in cells of a grid, the second in
-    smaller pieces of the range. PIECE_DEVIATIONS determines the size of the pieces.
-    FALSE_ALARMS and CLOSER_ALARMS determine how far counts must exceed the noise in the
-    first and in the second round. DOUBT and EXTENSION determine how far a range is extended
-    over doubtful pieces. MOST_BEYOND is the largest share of values that may lie beyond an
-    end. The constants tail and share are parameters of `Ranges`. Ranges are estimated if a
-    twentieth of the number of rows is at least 0.5 standard deviations of the noise on a
-    count (normal noise), or 0.8 standard deviations (Laplace noise). The lists "whether to
-    buy" compare this rule with others. The column "chosen by the others" shows which
-    setting the rule chooses without the table in question, and the next column shows the
-    score of this setting on that table. Each list shows the tables on which it was
-    measured, and only settings that were measured on all of them.
+    The number of seeds is stated for every list. The settings in the list for the ridge
+    under zCDP and in the first list for ranges were measured before the calibration of
+    spherical noise made use of δ. This use of δ slightly improved all fits at (ε, 1e-6).
+    All settings of one list were measured with the same noise. Ranges are estimated
+    privately ("bought") in two rounds of noisy counts. The first round counts the values in
+    cells of a grid, the second in smaller pieces of the range. PIECE_DEVIATIONS determines
+    the size of the pieces. FALSE_ALARMS and CLOSER_ALARMS determine how far counts must
+    exceed the noise in the first and in the second round. A range is extended over adjacent
+    pieces that may contain values: DOUBT determines which pieces these are, and EXTENSION
+    how far the range may be extended. MOST_BEYOND is the largest share of values that may
+    lie beyond an end. The constants `tail` and `share` are parameters of `Ranges`. Ranges
+    are estimated if a twentieth of the number of rows is at least 0.5 standard deviations
+    of the noise on a count (normal noise), or 0.8 standard deviations (Laplace noise). The
+    lists "whether to buy" compare this rule with others. The column "chosen by the others"
+    shows which setting the rule chooses without the table in question, and the next column
+    shows the score of this setting on that table. For each list, only the tables on which
+    it was measured are shown, and only the settings that were measured on all of these
+    tables.
 """
 SPREAD = """
     Every setting was fitted with {runs} seeds. The standard error of a score on one table
@@ -96,71 +98,86 @@ SPREAD = """
 SIMULATED = """
     Before these fits, the estimation of ranges was simulated: ordinary Gaussian noise was
     added to exact counts, and a fit with the remaining budget used the estimated ranges in
-    its schema ({runs} seeds). The second round of counts ("look") divided octaves into
-    equal parts. Shares of the budget are shares of μ². "Octaves" are cells between powers
-    of two, whatever the declared limits are. "Uniform" means 16 cells between the limits,
-    with the outermost cells divided into octaves. "Drop" ignores cells whose counts are
-    below the given number of standard deviations, and uses quantiles of the counts in the
-    other cells. "Scan" proceeds inwards from both ends, and stops at the first cell from
-    which a run of consecutive cells has clearly more than a given share of all rows. A row
-    that begins with "…" shows "octaves, two looks" (2 %, 2.5 deviations, a tenth, 8 pieces)
-    with the stated change. Four seeds are too few to distinguish most of these settings.
+    its schema ({runs} seeds). The second round of counts divided the octaves found in the
+    first into equal pieces, about eight in all unless stated otherwise. Shares of the
+    budget are shares of μ², where μ is the parameter of Gaussian differential privacy.
+    "Octaves" are cells between powers of two, whatever the declared limits are. "Uniform"
+    means 16 cells between the limits, with the outermost cells divided into octaves. "Drop"
+    ignores cells whose counts are below the given number of standard deviations, and uses
+    quantiles of the counts in the other cells. "Scan" proceeds inwards from both ends, and
+    stops at the first cell from which a run of consecutive cells has clearly more than a
+    given share of all rows. By default, this share is 2 %, "clearly" means by 2.5 standard
+    deviations of the noise, and ranges get a tenth of the budget. A row that begins with
+    "…" shows "octaves, two rounds" with the stated change. With "grown over 1", the range
+    is also extended over adjacent cells whose counts exceed one standard deviation of the
+    noise. Four seeds are too few to distinguish most of these settings.
 """
 PARTLY = """
     All figures were measured with the same noise and the same method of estimating ranges.
     Pieces of equal width had not been tried on KDD when they were chosen. When the second
-    round counted eight parts of octaves, the error on KDD was 0.62 % at (0.3, 1e-6) and
-    0.30 % at (1, 1e-6), and the log loss was 0.0222 and 0.0129. With pieces of equal width,
-    the error is 0.69 and 0.40 %, and the log loss 0.0229 and 0.0136. At pure budgets, fits
-    with and without estimated ranges were compared separately. On Adult at ε = 0.1, the
-    error is 18.49 ± 0.12 % with estimated ranges and 18.85 ± 0.12 % without them (40
-    seeds). On Bank at 0.1, the log loss is 0.331 ± 0.003 with and 0.332 ± 0.001 without. On
-    KDD at 0.1, it is 0.053 ± 0.003 with and 0.069 ± 0.002 without (6 seeds). On warfarin at
-    0.5 and 1, the excess is 11.7 ± 1.1 and 6.5 ± 0.7 with, and 16.4 ± 1.7 and 8.4 ± 1.0
-    without. On California at 0.3 and 0.5, it is 0.026 ± 0.006 and 0.003 ± 0.002 with, and
-    0.016 ± 0.001 and 0.008 ± 0.000 without. On RAND HIE at 0.3 and 0.5, the share of the
-    deviance reduction is 0.58 ± 0.07 and 0.84 ± 0.02 with, and −0.31 ± 0.25 and 0.29 ± 0.14
-    without (10 seeds).
+    round instead divided the octaves found in the first into about eight equal parts in
+    all, the error on KDD was 0.62 % at (0.3, 1e-6) and 0.30 % at (1, 1e-6), and the log
+    loss was 0.0222 and 0.0129. With pieces of equal width, the error is 0.69 and 0.40 %,
+    and the log loss 0.0229 and 0.0136.
 """
+PURE = """
+    For pure budgets, fits with and without estimated ranges were compared with each other.
+    The excess is defined below. The figure for RAND HIE is the reduction in deviance, as a
+    share of that of the fit without privacy.
+"""
+TRIED_PURE = (
+    ("Adult, error in % (40 seeds)", "0.1", "18.49 ± 0.12", "18.85 ± 0.12"),
+    ("Bank, log loss", "0.1", "0.331 ± 0.003", "0.332 ± 0.001"),
+    ("KDD, log loss (6 seeds)", "0.1", "0.053 ± 0.003", "0.069 ± 0.002"),
+    ("warfarin, excess", "0.5", "11.7 ± 1.1", "16.4 ± 1.7"),
+    ("warfarin, excess", "1", "6.5 ± 0.7", "8.4 ± 1.0"),
+    ("California, excess", "0.3", "0.026 ± 0.006", "0.016 ± 0.001"),
+    ("California, excess", "0.5", "0.003 ± 0.002", "0.008 ± 0.000"),
+    ("RAND HIE, share (10 seeds)", "0.3", "0.58 ± 0.07", "−0.31 ± 0.25"),
+    ("RAND HIE, share (10 seeds)", "0.5", "0.84 ± 0.02", "0.29 ± 0.14"),
+)
 WIDE = """
-    The cost of ranges that are declared too wide was examined on California. When the
-    declared ranges were ten times too wide, and the second round counted eight equal parts
-    of the octaves found in the first, the excess rose from 0.054 to 0.101 at (0.1, 1e-6).
-    When only the range of the target was widened, it was 0.066, and when only the ranges of
-    the numeric columns were widened, it was 0.093. The estimated range of longitude (−125
-    to −114) became −128 to −104, and that of latitude (32 to 42) became 32 to 44. Only the
-    ranges of these two columns, of MedInc and of the target matter for the fit. With ranges
-    that end at the 1 % and 99 % quantiles of the rows themselves, which would not be
-    private, the excess is 0.029. It is 0.014 with 2 % beyond each end, 0.030 with 5 % and
-    0.105 with 10 %. If the ranges at 1 % and 99 % are made 1.5 times as wide, it is 0.062.
-    A larger share of the budget did not help (a fifth: 0.080, three tenths: 0.102). Pieces
-    of equal width, as narrow as the noise allows, did help. The remaining increase at (0.1,
+    The cost of ranges that are declared too wide was examined on California. At that time,
+    the second round divided the octaves found in the first into about eight equal parts in
+    all. When the declared ranges were ten times too wide, the excess rose from 0.054 to
+    0.101 at (0.1, 1e-6). When only the range of the target was widened, it was 0.066, and
+    when only the ranges of the numeric columns were widened, it was 0.093. The estimated
+    range of longitude (−125 to −114) became −128 to −104, and that of latitude (32 to 42)
+    became 32 to 44. Only the ranges of these two columns, of MedInc and of the target
+    matter for the fit. With ranges that end at the 1 % and 99 % quantiles of the rows
+    themselves, which would not be private, the excess is 0.029. With 2 % of the values
+    beyond each end the excess is 0.014, with 5 % it is 0.030, and with 10 % it is 0.105. If
+    the ranges from the 1 % to the 99 % quantile are made 1.5 times as wide, it is 0.062. A
+    larger share of the budget did not help (a fifth: 0.080, three tenths: 0.102). Pieces of
+    equal width, as narrow as the noise allows, did help. The remaining increase at (0.1,
     1e-6) is due to noise. The noise on one count has a standard deviation of 487, and there
-    are only 14,448 rows. So 5 to 10 % of the values lie beyond an estimated end, unless a
-    correct declared limit is near.
+    are only 14,448 rows. Therefore 5 to 10 % of the values lie beyond an estimated end,
+    unless a correct declared limit is near.
 """
 LOOK_SHARES = """
     The increase is large only in relation to an excess that has become small. At (0.1,
-    1e-6) the excess is now 0.042, 0.052 and 0.061 with ranges as declared, ten times and a
-    hundred times too wide. This is 4.8, 6.0 and 7.0 % of the variance that the columns
-    explain; the total variance is 1.3. At (1, 1e-6) the excess is negative at all three
-    widths. Another change was selected by cross-validation within the training rows (four
-    parts, nine seeds): the first round, which only has to find the octaves, gets a quarter
-    instead of half of the budget for ranges. In cross-validation, the excess on California
-    at (0.1, 1e-6) fell from 0.048, 0.096 and 0.102 (with the same three widths) to 0.042,
-    0.057 and 0.068. At (1, 1e-6) it rose from −0.026, −0.018 and −0.018 to −0.020, −0.014
-    and −0.017. On warfarin there was no clear change (from 5.2, 5.0 and 4.8 to 4.8, 5.2 and
-    5.0, with a standard error of 0.5). The change was evaluated once on the test rows (20
-    seeds). On California the excess was 0.028 ± 0.002, 0.043 ± 0.004 and 0.048 ± 0.008 at
-    (0.1, 1e-6), and −0.008, −0.004 and −0.005 at (1, 1e-6). At pure ε = 0.5 it was 0.033 ±
-    0.009 instead of 0.003, because the first round then often finds nothing. On warfarin at
-    (1, 1e-6) it was 5.4, 6.1 and 6.4 ± 0.5 instead of 4.8, 6.3 and 6.4. The change is an
-    improvement where the noise is largest, and makes fits worse elsewhere. By the rule
-    above it is not a clear gain over both tables. On California, wide ranges would even
-    increase the excess by larger percentages (57 and 75 %), because the fit with ranges as
-    declared gains most. We therefore did not adopt the change, and both rounds use the same
-    noise. The remaining difference between the widths is due to prior knowledge: limits
-    that are correct show where the values end, and limits that are too wide do not.
+    1e-6) the excess is now 0.042 with ranges as declared, 0.052 with ranges ten times too
+    wide, and 0.061 with ranges a hundred times too wide. This is 4.8, 6.0 and 7.0 % of the
+    variance that the columns explain; the total variance is 1.3. At (1, 1e-6) the excess is
+    negative at all three widths. A further change to be tested was selected by
+    cross-validation within the training rows (four parts, nine seeds): the first round,
+    which only has to find the octaves, gets a quarter instead of half of the budget for
+    ranges. In cross-validation, the excess on California at (0.1, 1e-6) fell from 0.048,
+    0.096 and 0.102 (with the same three widths) to 0.042, 0.057 and 0.068. At (1, 1e-6) it
+    rose from −0.026, −0.018 and −0.018 to −0.020, −0.014 and −0.017. On warfarin there was
+    no clear change (from 5.2, 5.0 and 4.8 to 4.8, 5.2 and 5.0, with a standard error of
+    0.5). The change was evaluated once on the test rows (20 seeds). On California the
+    excess was 0.028 ± 0.002, 0.043 ± 0.004 and 0.048 ± 0.008 at (0.1, 1e-6), and −0.008,
+    −0.004 and −0.005 at (1, 1e-6). At pure ε = 0.5 it was 0.033 ± 0.009 instead of 0.003,
+    because the first round then often finds nothing. On warfarin at (1, 1e-6) it was 5.4,
+    6.1 and 6.4 ± 0.5 instead of 4.8, 6.3 and 6.4. The change is an improvement where the
+    noise is largest, and makes fits worse elsewhere. By the rule above it is not a clear
+    gain on the two tables together. On California, wide ranges would even increase the
+    excess by larger percentages (57 and 75 %) than without it, because the change improves
+    the fit with ranges as declared most. We therefore did not adopt the change, and both
+    rounds use the same noise. The remaining difference between the widths is due to prior
+    knowledge: limits that are correct show where the values end, and limits that are too
+    wide do not.
 """
 MAPS = """
     Four other changes were tried but not adopted, on Adult, Bank, ACS and California with
@@ -176,10 +193,10 @@ MAPS = """
 """
 SHARES = """
     The division of the row norm among columns was also varied: a column with k levels gets
-    a share proportional to k^−power. Ranges were estimated within those that the schemas
-    declare, with five seeds. The table shows the log loss (for warfarin the squared error)
-    at (0.1, 1e-6), (0.3, 1e-6) and (1, 1e-6). In the version with which these figures were
-    measured, the default power was 1/4.
+    a share proportional to k^−power. Ranges were estimated within the declared ranges of
+    the schemas, with five seeds. The table shows the log loss (for warfarin the squared
+    error) at (0.1, 1e-6), (0.3, 1e-6) and (1, 1e-6). In the version with which these
+    figures were measured, the default power was 1/4.
 """
 TRIED_SHARES = {
     "−1/4": (
@@ -232,6 +249,8 @@ def main():
             "## Accuracy of the defaults",
             prose(f"`python -m bench.accuracy --save {name}` measured these figures."),
             prose(PARTLY),
+            prose(PURE),
+            table(["figure", "ε", "with estimated ranges", "without"], TRIED_PURE),
             accuracy_tables(earlier[name], earlier),
             prose(WIDE),
             prose(LOOK_SHARES),
@@ -262,7 +281,8 @@ def _lists(content):
         blocks += [f"### {title[0].upper()}{title[1:]}", _score_table(scores, tables)]
         spread = SPREAD.format(runs=listed.runs, error=errors[len(errors) // 2])
         blocks.append(prose(spread))
-        blocks += ["The choice if one table is left out:", _left_out(scores, tables)]
+        left = "The setting chosen when each table in turn is left out:"
+        blocks += [left, _left_out(scores, tables)]
         blocks += ["All results (losses on the test rows):", _everything(whole, tables)]
     return blocks
 

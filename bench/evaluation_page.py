@@ -4,15 +4,15 @@ from bench.table import prose, table
 
 TABLES = ("Adult", "Bank", "ACS", "California", "randhie")
 ABOUT_AREAS = """\
-The scores are the true log-odds. Given the label they are normally distributed, and the
-means for the two labels are 1.5 standard deviations apart. The gap is the difference
-between the private area and the exact area for the same rows. *Coverage* is the share of
-{runs} runs in which the 95 % interval contains the area in the population. *Inevitable* is
-the width that would remain if the whole budget were spent on the counts of rows in twelve
-cells, and these cells could be chosen without spending any budget. It includes sampling
-error (DeLong's variance for the same rows) and the noise on those counts. *Ratio* is the
-median ratio of the width to the inevitable width, and *cells* is the median number
-of cells in the private curve."""
+The rows are simulated, and the scores are the true log-odds. Given the label they are
+normally distributed, and the means for the two labels are 1.5 standard deviations apart.
+The gap is the difference between the private area and the exact area for the same rows.
+*Coverage* is the share of {runs} runs in which the 95 % interval contains the area in the
+population. *Inevitable* is the width that would remain if the whole budget were spent on
+the counts of rows in twelve cells, and these cells could be chosen without spending any
+budget. It includes sampling error (DeLong's variance for the same rows) and the noise on
+those counts. *Ratio* is the median ratio of the width to the inevitable width, and *cells*
+is the median number of cells in the private curve."""
 ABOUT_TABLES = """\
 A model was fitted at (1, 1e-6) to one part of a table. The other part is the population:
 {runs} times, 5,000 of its rows are drawn with replacement and scored. *Coverage* is the
@@ -58,7 +58,10 @@ def about(text, cases):
     ]
     outside = "All coverages are between {} and {}.".format(*WANTED)
     if beyond:
-        outside = f"Coverages not between {WANTED[0]} and {WANTED[1]}: {'; '.join(beyond)}."
+        outside = (
+            f"The following coverages are not between {WANTED[0]} and {WANTED[1]}: "
+            f"{'; '.join(beyond)}."
+        )
     error = (0.95 * 0.05 / runs) ** 0.5
     return prose(text.format(runs=f"{runs:,}", error=error, outside=outside))
 
@@ -106,8 +109,9 @@ def page(found):
         (
             "# Measured scores",
             prose(
-                f"""Written by `python -m bench.evaluation` on this machine:
-                {found["machine"]}. [evaluation.md](evaluation.md) explains the scores."""
+                f"""These figures were measured by `python -m bench.evaluation` on this
+                machine: {found["machine"]}. [evaluation.md](evaluation.md) explains the
+                scores."""
             ),
             "## Area under the ROC",
             prose(ABOUT_AREAS.format(runs=area_runs)),

@@ -293,12 +293,15 @@ def write_page():
         "the same model, fitted to the whole population (without a ridge for plain "
         "intervals, with a proportional ridge for penalised ones). `bench/plain_tables.py` "
         "lists the populations, columns and ranges, which were fixed before anything was "
-        "measured. *Coverage* is the share of 95 % intervals that contain the true value, "
+        'measured. Populations such as "17 % of 5,000" are simulated: about 17 % of their '
+        "rows are positive, and each sample has 5,000 rows. "
+        "*Coverage* is the share of 95 % intervals that contain the true value, "
         "among identified coefficients. *Minimum* is the lowest coverage of a single "
         "coefficient, among those identified in at least a tenth of the runs. An estimate "
         "is starred if its interval excludes 0. *Wrong signs* is the share of starred "
         "estimates with the wrong sign. *Starred if large* is the share of starred "
-        "estimates among those of coefficients whose |z| without privacy is above 6. "
+        "estimates among the estimates of coefficients whose |z| without privacy is above "
+        "6. "
         "*Width* is the median ratio of the width of an interval to that of the same "
         "interval without privacy."
     )

@@ -199,7 +199,7 @@ def _table(cells):
         "typical and share",
         "typical and share, own table left out",
     )
-    heads = ["table", "ε", "lines", "with an interval", *ways]
+    heads = ["table", "ε", "coefficients", "with an interval", *ways]
     lines = [" | ".join(heads), " | ".join("---" for _ in heads)]
     for cell in cells:
         shown = [_cell(cell["plans"][way]) for way in ways]

@@ -55,7 +55,9 @@ print(model.summary())
 # to a change over its whole range, so that it can be compared with the effects of levels.
 
 axes = model.plot(ax=plt.subplots(figsize=(5.6, 3.4), layout="constrained")[1])
-axes.set_xlabel("effect on the log-odds; numeric columns over their range")
+axes.set_xlabel(
+    "effect on the log-odds;\nfor numeric columns, of a change across the whole range"
+)
 plt.show()
 
 # %%

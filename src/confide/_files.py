@@ -74,7 +74,7 @@ def check_regular(path: Path, name: str) -> None:
     try:
         kind = path.stat().st_mode
     except OSError as error:
-        reason = f"{path} ({error.strerror})"
+        reason = Described(f"{path} ({error.strerror})")
         raise InvalidParameter(name, "a file that can be read", reason) from None
     if not stat.S_ISREG(kind):
         raise InvalidParameter(
@@ -90,7 +90,7 @@ def read_limited(path: Path, name: str) -> bytes:
         with path.open("rb") as stream:
             content = stream.read(most + 1)
     except OSError as error:
-        reason = f"{path} ({error.strerror})"
+        reason = Described(f"{path} ({error.strerror})")
         raise InvalidParameter(name, "a file that can be read", reason) from None
     if len(content) > most:
         raise too_large(path, most)

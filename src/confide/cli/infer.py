@@ -41,7 +41,10 @@ def infer(
     ratios: Annotated[
         bool,
         typer.Option(
-            "--ratios", "--odds-ratios", "--rate-ratios", help="Show odds or rate ratios."
+            "--ratios",
+            "--odds-ratios",
+            "--rate-ratios",
+            help="Show odds ratios or rate ratios.",
         ),
     ] = False,
     effects: Annotated[
@@ -265,7 +268,7 @@ def print_estimates(name: str, table: IntervalTable, *, simultaneous: bool = Fal
 def print_tests(tests: Sequence[WaldTest]) -> None:
     """Print Wald tests, one per line."""
     console = wide_console()
-    console.print("\n[bold]Wald tests[/bold] that all coefficients are 0")
+    console.print("\n[bold]Wald tests[/bold] that all coefficients of a column are 0")
     heads = ("column", "chi-square", "df", "p", "")
     lines = [
         (

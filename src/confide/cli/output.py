@@ -52,8 +52,8 @@ _PHRASES = (
     (r"\bRaise l2\b", "Raise --l2"),
     (r"\bintervals=True, or a share of the budget such as", "--intervals auto, or"),
     (r"intervals=Intervals\(of='plain'\)", "--intervals auto --intervals-of plain"),
-    (r"'earlier' is given", "--earlier is given"),
-    (r"\bread the whole table into memory\b", "\\g<0> (--no-stream)"),
+    (r"'earlier': neighbours is", "--earlier: --neighbours is"),
+    (r"\bread the whole table(?: into memory)?(?=\.)", "\\g<0> (--no-stream)"),
     (r", or in Python [^)]*\)\)", ""),
 )
 

@@ -103,7 +103,10 @@ def plan(
     ] = None,
     steps: Annotated[
         int | None,
-        typer.Option(help="Plan this number of noisy gradients instead of a fit."),
+        typer.Option(
+            help="Plan this number of steps of gradient descent with noise, instead of a "
+            "fit."
+        ),
     ] = None,
     rate: Annotated[
         str, typer.Option(help="Sampling rate: share of the rows in each step.")
@@ -177,7 +180,9 @@ def plan(
 def _rows(count: int | None) -> int:
     if count is None:
         raise InvalidParameter(
-            "--rows", "given, or replaced by --steps to plan noisy gradients", None
+            "--rows",
+            "given, or replaced by --steps to plan steps of gradient descent with noise",
+            None,
         )
     return count
 
@@ -375,22 +380,22 @@ def _cells(
 
 def _answer(aim: dict[str, Any], plan: confide.planning.FitPlan) -> str:
     """Return a sentence on the number of rows or the budget that a desired width needs."""
-    how = "In three of four simulated tables" if aim["cautious"] else "Likely"
+    how = "in three of four simulated tables" if aim["cautious"] else "probably"
     rows, budget = aim["rows"], aim["budget"]
     needs = [] if rows is None else [f"about {rows:,} rows with this budget"]
     needs += [] if budget is None else [f"a budget of {budget} with {plan.rows:,} rows"]
-    what = f"an interval of {aim['name']} of width {aim['width']:g}"
+    what = f"A width of {aim['width']:g} for the interval of {aim['name']} {how}"
     if not needs:
         return (
-            f"{how}: {what} cannot be reached by changing only the budget or only the "
-            "number of rows."
+            f"{what} cannot be reached by changing only the budget or only the number of "
+            "rows."
         )
     left_out = (
         ""
         if budget is not None
         else f" With {plan.rows:,} rows, no budget is large enough."
     )
-    return f"{how}: {what} needs {' or '.join(needs)}.{left_out}"
+    return f"{what} needs {', or '.join(needs)}.{left_out}"
 
 
 def _said(budget: confide.privacy.Budget | None) -> str | None:

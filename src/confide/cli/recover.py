@@ -58,7 +58,9 @@ def _file_of(content: str) -> bytes:
             return str(record["schema"]).encode()
     except (ValueError, TypeError, KeyError, RecursionError):
         must = "a charge whose release is a model or ranges"
-        raise InvalidParameter("--charge", must, Described("another release")) from None
+        raise InvalidParameter(
+            "--charge", must, Described("one whose release is neither")
+        ) from None
     return confide.estimators.file_content(record)
 
 

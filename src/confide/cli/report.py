@@ -25,7 +25,7 @@ def report(
         typer.Option(help="Score file to include, written by confide score."),
     ] = None,
     ledger: Annotated[
-        str | None, typer.Option(help="Ledger, whose spending is shown.")
+        str | None, typer.Option(help="Ledger whose spending the report shows.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -89,7 +89,7 @@ def _section(path: Path, estimator: Any) -> confide.reporting.ScoreSection:
         raise InvalidParameter(
             "--score",
             "a score of the model in the report",
-            Described(f"{path}, of another model"),
+            Described(f"{path}, which is the score of another model"),
         )
     return confide.evaluation.section_of(score)
 

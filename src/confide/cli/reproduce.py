@@ -45,7 +45,7 @@ def reproduce_study(
         ),
     ] = "",
     quick: Annotated[
-        bool, typer.Option("--quick", help="Compute only a few cells.")
+        bool, typer.Option("--quick", help="Compute only a small part of each study.")
     ] = False,
     jobs: Annotated[
         int | None, typer.Option(help="Number of processes (default: one per CPU).")

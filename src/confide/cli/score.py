@@ -79,7 +79,7 @@ def score(
 
     For a classifier, the score consists of accuracy, ROC curve, calibration and losses;
     for a linear regression, of R² and residuals; for a model of counts, of deviance and
-    dispersion. Every figure has an interval. Scores on the rows of the fit itself are too
+    dispersion. Every figure has an interval. Scores on the rows used for fitting are too
     optimistic. confide fit --holdout scores on held-out rows within the same budget.
 
     Example: [bold]confide score model.json test.csv --epsilon 0.2 --ledger book.db

@@ -38,14 +38,15 @@ Workers = Annotated[
     int | None,
     typer.Option(
         "--workers",
-        help="Number of worker processes to start, which read and hold the rows.",
+        help="Number of worker processes to start. They keep the rows in memory.",
     ),
 ]
 ClusterAddress = Annotated[
     str | None,
     typer.Option(
         "--cluster",
-        help="Dask scheduler whose workers hold the rows, such as tcp://host:8786.",
+        help="Dask scheduler whose workers keep the rows in memory, such as "
+        "tcp://host:8786.",
     ),
 ]
 
@@ -106,8 +107,8 @@ class ReadMode:
             option = "--cluster" if self.workers is None else "--workers"
             raise InvalidParameter(
                 "--no-stream",
-                f"left out when {option} is given, because workers hold the rows",
-                "both",
+                f"left out when {option} is given: the workers keep the rows in memory",
+                Described("both"),
             )
 
     @property

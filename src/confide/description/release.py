@@ -357,7 +357,7 @@ def _with_purchases(found: Description, name: str, entry: str) -> Schema:
     """Return the schema with the estimated facts and a record of their privacy cost."""
     narrow, promise = found.schema, found.guarantee
     price = str(promise.budget)
-    price = price if promise.private else f"{price}, NOT PRIVATE, a seed was used"
+    price = price if promise.private else f"{price} (NOT PRIVATE: a seed was used)"
     terms = (price, str(promise.neighbours), datetime.now(UTC).date().isoformat(), entry)
     purchases, parts = list(narrow.bought), dict[str, Any](narrow.parts)
     if found.ranges:

@@ -291,7 +291,10 @@ class PrivateLinearModel(
         spec = self._spec()
         if spec.schema is None:
             raise InvalidParameter(
-                "schema", "set, because a fit without a table is calibrated from it", None
+                "schema",
+                "given: without a table, the noise can be computed only from a schema",
+                None,
+                "Pass schema=Schema(...), or plan with make_plan.",
             )
         task = spec.target.spec(TargetInfo())
         found = spec.calibrate(task, len(spec.schema.features), rows)
@@ -340,7 +343,7 @@ class PrivateLinearModel(
             raise InvalidParameter(
                 "release",
                 "the release of this fit, changed only in its guarantee",
-                Described("other coefficients"),
+                Described("a release with other coefficients"),
             )
         self.release_ = release
         if charge_entry is not None:

@@ -4,7 +4,7 @@ from typing import Any
 
 from confide.data import Column, Schema
 from confide.data.schema.case_weights import check_cap
-from confide.errors import InvalidParameter, MissingPublicBound
+from confide.errors import Described, InvalidParameter, MissingPublicBound
 from confide.estimators._target import TargetRule
 
 
@@ -25,7 +25,7 @@ def read_weight_cap(model: Any, schema: Schema | None) -> float:
         raise InvalidParameter(
             "sample_weight",
             "left out with a schema, which names the column of weights",
-            "given",
+            Described("weights"),
             "Declare [case_weights] with column and cap.",
         )
     cap = model.weight_cap

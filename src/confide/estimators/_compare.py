@@ -83,7 +83,7 @@ def compare_models(
     neighbours : {"add-remove", "replace-one"}, optional
         Neighbour relation of the guarantee; by default that of the first model.
     ledger : Ledger, str or Path, optional
-        Ledger to charge, under the name of the schema.
+        Ledger to charge; the charge is recorded under the name of the schema.
     random_state : int or generator, optional
         A seed makes the comparison repeatable and NOT private.
     level : float, default=0.95

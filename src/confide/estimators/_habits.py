@@ -26,14 +26,14 @@ _unbooked: Counter[str] = Counter()
 class SklearnHabits(BaseEstimator):  # type: ignore[misc]
     """Mixin for cloning, feature names and display in notebooks.
 
-    Fits without a ledger are counted per family of clones: a model and all its clones.
+    Fits without a ledger are counted per family, which is a model and all its clones.
     """
 
     schema: Schema | None
     n_features_in_: int
 
     def __sklearn_clone__(self) -> Any:
-        """Return an unfitted copy that belongs to the same family of clones."""
+        """Return an unfitted copy that belongs to the same family as this model."""
         copy = super().__sklearn_clone__()
         if not hasattr(self, "_family"):
             self._family = f"{os.getpid()}-{next(_numbers)}"
@@ -41,7 +41,7 @@ class SklearnHabits(BaseEstimator):  # type: ignore[misc]
         return copy
 
     def _count_unbooked(self, budget: Budget, callers: int) -> None:
-        """Count a fit without a ledger; warn at the second one in a family of clones."""
+        """Count a fit without a ledger; warn at the second one in the family."""
         family = getattr(self, "_family", None)
         if family is None:
             return

@@ -432,8 +432,9 @@ class InferenceMethods:
         if (smaller is None) == (not names):
             raise InvalidParameter(
                 "compare",
-                "given a smaller model, or the columns that it leaves out",
-                smaller,
+                "given either a smaller model or without=[...] (the columns to leave out), "
+                "not both",
+                Described("neither" if smaller is None else "both"),
             )
         if smaller is not None:
             names = self._left_out(smaller)
@@ -442,8 +443,7 @@ class InferenceMethods:
     def _left_out(self: Any, smaller: Any) -> list[str]:
         own, other = self.schema_, getattr(smaller, "schema", smaller)
         if own is None:
-            must = "None for a model that was fitted without a schema"
-            hint = "Use without=[...] instead."
+            must, hint = "None for a model without a schema", "Use without=[...] instead."
             raise InvalidParameter("smaller", must, type(smaller).__name__, hint)
         if not isinstance(other, Schema):
             must = "a Schema, or a model that was fitted with one"

@@ -71,7 +71,8 @@ def load_model(path: str | Path) -> Any:
     try:
         return _build(record)
     except (*_MALFORMED, ConfideError, ZeroDivisionError, RecursionError) as error:
-        reason = f"{path} ({error if isinstance(error, ConfideError) else 'damaged'})"
+        cause = error if isinstance(error, ConfideError) else "damaged"
+        reason = Described(f"{path} ({cause})")
         raise InvalidParameter(
             "model file",
             "unchanged since confide wrote it",
@@ -94,7 +95,7 @@ def read_record(path: Path) -> dict[str, Any]:
         raise InvalidParameter(
             "model file",
             f"of format {FORMAT_VERSION}",
-            Described(f"{path} of format {found}"),
+            Described(f"{path}, which has format {found}"),
             "Read it with the version of confide that wrote it.",
         )
     return record

@@ -31,7 +31,7 @@ from confide.data.tables.files import (
     open_table,
     walk,
 )
-from confide.errors import InvalidData, InvalidParameter
+from confide.errors import Described, InvalidData, InvalidParameter
 from confide.estimators._bounding import Bounding
 from confide.estimators._spec import FitSpec
 from confide.estimators._target import ReadTarget, TargetInfo, TargetSpec
@@ -224,7 +224,7 @@ def _check_weights(schema: Schema | None, y: Any) -> None:
         return
     if schema.case_weights is not None and schema.case_weights.column:
         raise InvalidParameter(
-            "y", "left out: the table holds the weights and the target", "given"
+            "y", "left out: the table holds the weights and the target", Described("one")
         )
 
 

@@ -109,7 +109,7 @@ class ResponseMethods:
         return mean_intervals(asked, rows, constant, level)
 
     def prediction_intervals(self: Any, X: Any, level: float | None = None) -> MeanTable:
-        """Return prediction intervals for a new target of every row.
+        """Return a prediction interval for a new target value at each row.
 
         They are longer than those of `mean_intervals`, because they include the variation
         of the target around its mean.

@@ -110,8 +110,8 @@ class ScoredModel:
         Parameters
         ----------
         X : table, path or Dask collection
-            Rows that the model was not fitted on. On the rows of the fit, scores are too
-            optimistic.
+            Rows that the model was not fitted on. Scores on the rows used for fitting are
+            too optimistic.
         budget : Pure, Approx or Zcdp
             Budget of the score, in addition to earlier charges on these rows. A larger
             budget gives shorter intervals.
@@ -120,7 +120,7 @@ class ScoredModel:
         neighbours : {"add-remove", "replace-one"}, optional
             Neighbour relation of the guarantee; by default that of the model.
         ledger : Ledger, str or Path, optional
-            Ledger to charge, under the name of the schema.
+            Ledger to charge; the charge is recorded under the name of the schema.
         random_state : int or generator, optional
             A seed makes the score repeatable and NOT private.
         level : float, default=0.95

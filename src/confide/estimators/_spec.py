@@ -12,7 +12,7 @@ from confide.data import (
     Schema,
 )
 from confide.data.schema.case_weights import offset_bound
-from confide.errors import InvalidParameter
+from confide.errors import Described, InvalidParameter
 from confide.estimators._bounding import Bounding
 from confide.estimators._target import TargetInfo, TargetRule, TargetSpec
 from confide.ledger import Ledger
@@ -370,7 +370,7 @@ def range_queries(spec: FitSpec, schema: Schema, rows: int | None) -> list[Range
             "range of the target",
             "declared when target_bound, slope_bound or coef_norm is given, because "
             "these are in the unit of the target",
-            "none",
+            Described("none"),
             "Leave those bounds out, or declare lower and upper of the target.",
         )
     parts = [(part, query) for part, query in parts if part.range != "public"]

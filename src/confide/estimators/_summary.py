@@ -50,7 +50,7 @@ def release_facts(release: Release) -> Facts:
     if release.record_norm is None:
         return facts
     norm = f"{release.record_norm:.3g}"
-    text = f"a row of norm {norm} has weight 1, rows of larger norm have less"
+    text = f"a row of norm {norm} has weight 1; rows of larger norm have less"
     return (*facts, ("Records", text))
 
 
@@ -119,7 +119,10 @@ def bounding_facts(release: Release) -> Facts:
     entries = release.row_bounds.entries
     if entries.length is None:
         return (("Entries", f"at most {entries.most:g}; larger entries are clipped"),)
-    text = f"the {entries.few} largest of a row have norm at most {entries.length:.4g}"
+    text = (
+        f"the {entries.few} largest entries of a row together have a norm of at most "
+        f"{entries.length:.4g}"
+    )
     return (("Entries", f"{text}; rows of larger norm are scaled down"),)
 
 

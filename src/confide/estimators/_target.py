@@ -243,7 +243,7 @@ class CountRule:
         return RangeQuery(target.name, grid, 0.0, COUNT_TAIL, target.has_limits)
 
     def with_range(self, lower: float, upper: float) -> "CountRule":
-        """Return the rule for another range of counts, which begins at 0."""
+        """Return the rule for counts from 0 to ``upper``; ``lower`` is not used."""
         # unit/most is a power of two, so the scaled bound is exactly the same.
         return replace(self, most=upper, unit=upper * (self.unit / self.most))
 

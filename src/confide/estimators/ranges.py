@@ -126,7 +126,7 @@ def buy_ranges(
     intervals : bool, default=False
         Whether the ranges are for fits with intervals, which use narrower ranges.
     ledger : Ledger, str or Path, optional
-        Ledger to charge, under the name of the schema.
+        Ledger to charge; the charge is recorded under the name of the schema.
     random_state : int or generator, optional
         A seed makes the ranges repeatable and NOT private.
 
@@ -201,7 +201,7 @@ def buy_ranges(
             query.name: (parts[query.name].lower, parts[query.name].upper)
             for query in queries
         },
-        str(price) if entropy.secret else f"{price}, NOT PRIVATE, a seed was used",
+        str(price) if entropy.secret else f"{price} (NOT PRIVATE: a seed was used)",
         str(relation),
         datetime.now(UTC).date().isoformat(),
         entry,

@@ -1,9 +1,10 @@
 """Scores of linear regressions: R², mean errors and the distribution of residuals.
 
 All values are fractions of the width of the target's range. Predictions and targets are
-clipped to this range, as in a fit. First, absolute residuals are counted by octave, with
-noise. For the sums, residuals are then clipped at twice the upper end of the largest octave
-that is clearly not empty. This reduces the sensitivity of the sums and hence their noise.
+clipped to this range, as in a fit. First, noisy counts of absolute residuals are computed
+in octaves, which are the intervals between successive powers of two. For the sums,
+residuals are then clipped at twice the upper end of the largest octave that is clearly not
+empty. This reduces the sensitivity of the sums and hence their noise.
 """
 
 import math
@@ -104,7 +105,7 @@ def merged(counts: Array, first: AnyArray, second: AnyArray) -> Array:
 
 
 def octave_sums(error: Array, cells: AnyArray) -> Array:
-    """Return counts and sums of residuals by octave, in units of the octave's upper end.
+    """Return counts and sums of residuals in octaves, in units of the octave's upper end.
 
     Octave k contains the absolute residuals from 2⁻ᵏ⁻¹ to 2⁻ᵏ, and the last octave all
     smaller ones. The columns of the result are the counts, and the sums of the squares,
@@ -220,9 +221,10 @@ class NumberErrors:
         return known, said, known - said
 
     def tally(self, margins: Array, target: AnyArray) -> Partial:
-        """Return sums of targets, sums of residuals by octave, and a table of counts.
+        """Return sums of targets, sums of residuals in octaves, and a table of counts.
 
-        The table holds the number of rows by prediction and residual.
+        Octaves are intervals between successive powers of two. The table holds the number
+        of rows by prediction and residual.
         """
         known, said, error = self.errors(margins, target)
         sums = SUMS.add([known, known**2])

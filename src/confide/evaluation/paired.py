@@ -118,7 +118,7 @@ def row_losses(rule: Any, margins: Array, target: AnyArray) -> list[Array]:
 
 @dataclass(frozen=True, slots=True)
 class PairedLosses:
-    """Score of two models on the same rows: differences of their losses.
+    """Comparison of two models on the same rows, by the differences between their losses.
 
     Every row has the linear predictors of the first model, followed by those of the second.
     The target is encoded as for the first model, so a target range that was privately

@@ -173,7 +173,7 @@ def load_score(path: str | Path) -> ModelScore:
     try:
         record = json.loads(Path(path).read_text("utf-8"))
     except OSError as error:
-        reason = f"{path} ({error.strerror})"
+        reason = Described(f"{path} ({error.strerror})")
         raise InvalidParameter("score file", "a file that can be read", reason) from None
     except (ValueError, RecursionError):
         raise InvalidParameter("score file", "JSON in UTF-8", str(path)) from None
@@ -183,7 +183,7 @@ def load_score(path: str | Path) -> ModelScore:
         raise InvalidParameter(
             "score file",
             f"of format {FORMAT_VERSION}",
-            Described(f"{path} of another format"),
+            Described(f"{path}, which has another format"),
         )
     try:
         return score_of(record)

@@ -13,7 +13,7 @@ from scipy.optimize import brentq
 from scipy.special import expit, ndtr, ndtri
 
 from confide._types import Array
-from confide.errors import InvalidParameter
+from confide.errors import Described, InvalidParameter
 from confide.inference.law import rounded_level
 from confide.inference.toolkit import Inference
 from confide.reporting import Coefficient, CoefficientTable
@@ -190,7 +190,7 @@ def mean_intervals(
 def prediction_intervals(
     asked: Inference, directions: Array, constant: Array | float, level: float | None = None
 ) -> MeanTable:
-    """Return prediction intervals for a new target of every row.
+    """Return a prediction interval for a new target value at each row.
 
     Residuals are assumed to be normal. Counts are assumed to be Poisson or, if they are
     overdispersed, negative binomial. The dispersion is estimated from the released moments.
@@ -244,16 +244,19 @@ def prediction_intervals(
         raise InvalidParameter(
             "prediction intervals",
             "requested for a numeric target or a count",
-            asked.scale.mean,
+            Described(asked.scale.mean),
             "Labels have no prediction interval; use mean_intervals for their probability.",
         )
     if scale is None:
         raise InvalidParameter(
             "prediction intervals",
             "requested from a model that has released the dispersion of residuals",
-            "a model with penalised intervals"
-            if asked.of == "penalised"
-            else "a model of weighted records, or of an earlier version of confide",
+            Described(
+                "a model with penalised intervals"
+                if asked.of == "penalised"
+                else "a model that was fitted to weighted records, or by an earlier "
+                "version of confide"
+            ),
             "Fit it again without weights and with intervals=Intervals(of='plain').",
         )
     wanted = rounded_level(level, asked.level)
@@ -430,6 +433,6 @@ def _check_means(asked: Inference) -> None:
         raise InvalidParameter(
             "means and marginal effects",
             "requested from a model that predicts a mean: logistic, linear or Poisson",
-            kind,
+            Described(kind),
             hint,
         )

@@ -251,8 +251,8 @@ def readable(read: Any, number: Any, value: Any) -> Any:
         return read(value)
     except _UNREADABLE as error:
         raise TamperedLedger(
-            f"entry {number} cannot be read: somebody changed this ledger. Go back to a "
-            "copy that you trust, and add what was spent since."
+            f"entry {number} cannot be read: somebody changed this ledger. Restore a copy "
+            "that you trust, and record in it what was spent since."
         ) from error
 
 
@@ -366,8 +366,8 @@ def check_none_removed(run: Run, first: int) -> None:
     listed = ", ".join(map(str, gone[:MOST_LISTED])) + ", …" * (len(gone) > MOST_LISTED)
     raise TamperedLedger(
         f"of this ledger's {last} entries, these are missing: {listed}. Somebody removed "
-        "them. Nothing was spent. Go back to a copy that you trust, and add what was spent "
-        "since."
+        "them. Nothing was spent. Restore a copy that you trust, and record in it what was "
+        "spent since."
     )
 
 
@@ -394,9 +394,9 @@ def checked_entry(run: Run, row: Row) -> Entry:
 
 def _changed(number: int) -> TamperedLedger:
     return TamperedLedger(
-        f"entry {number} was changed, or the one before it: somebody changed this "
-        "ledger. Nothing was spent. Go back to a copy that you trust, and add what was "
-        "spent since."
+        f"entry {number} or the one before it was changed: somebody changed this "
+        "ledger. Nothing was spent. Restore a copy that you trust, and record in it what "
+        "was spent since."
     )
 
 

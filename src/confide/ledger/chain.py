@@ -64,7 +64,7 @@ RELATIVE_TOLERANCE = Fraction(1, 10**6)
 
 
 class ChainVerifier:
-    """Verification of a ledger entry by entry, up to the first inconsistent one."""
+    """Entry-by-entry verification of a ledger, up to the first inconsistent entry."""
 
     def __init__(self) -> None:
         self.number, self.digest = 0, BEGINNING
@@ -129,6 +129,6 @@ class ChainVerifier:
 
     def _wrong(self, what: str) -> TamperedLedger:
         return TamperedLedger(
-            f"entry {self.number} {what}: somebody changed this ledger. Go back to a copy "
-            "that you trust, and add what was spent since."
+            f"entry {self.number} {what}: somebody changed this ledger. Restore a copy "
+            "that you trust, and record in it what was spent since."
         )

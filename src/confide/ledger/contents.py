@@ -62,7 +62,7 @@ def kept_content(run: Run, charge: int) -> str:
     if content_hash(content) != entry.content_hash:
         raise TamperedLedger(
             f"the release stored for charge {charge} differs from what was recorded: "
-            "somebody changed this ledger. Go back to a copy that you trust."
+            "somebody changed this ledger. Restore a copy that you trust."
         )
     return content
 
@@ -73,7 +73,7 @@ def kept_charges(run: Run) -> tuple[int, ...]:
     if not all(isinstance(row[0], int) for row in rows):
         raise TamperedLedger(
             "this ledger contains a release without the charge that paid for it: the file "
-            "is damaged, or somebody changed it. Go back to a copy that you trust."
+            "is damaged, or somebody changed it. Restore a copy that you trust."
         )
     return tuple(row[0] for row in rows)
 

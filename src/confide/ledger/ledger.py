@@ -490,7 +490,7 @@ def _recounted(run: Run, limit: Entry, neighbours: Neighbours | None) -> Amount:
     if limit.budget is None or neighbours is None:
         raise InvalidParameter(
             "neighbours",
-            "given if 'earlier' is given: it is the neighbour relation of the new limit",
+            "given together with 'earlier': neighbours is the relation of the new limit",
             None,
         )
     history = [read_entry(row) for row in rows_of(run, limit.dataset)]

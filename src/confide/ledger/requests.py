@@ -150,11 +150,11 @@ def relation_mismatch(
 def relation_unavailable(dataset: str, neighbours: Neighbours) -> str:
     """Return the error message for a limit that earlier charges do not permit."""
     return (
-        f"the limit of {dataset!r} cannot be for {neighbours} neighbours: an "
-        "earlier charge was proved for replace-one, or does not record its neighbours, and "
-        "so may reveal the number of rows. Set the limit for replace-one; or, if you know "
-        "that the charges without a record were proved for add-remove, pass "
-        "earlier='add-remove'."
+        f"the limit of {dataset!r} cannot be for {neighbours} neighbours: the guarantee of "
+        "an earlier charge was proved for replace-one, or the charge does not record its "
+        "neighbour relation, so its release may reveal the number of rows. Set the limit "
+        "for replace-one; or, if you know that the guarantees of the charges that do not "
+        "record it were proved for add-remove, pass earlier='add-remove'."
     )
 
 

@@ -147,13 +147,13 @@ class Store(ABC):
         if not isinstance(version, int) or version < 1:
             raise TamperedLedger(
                 f"{redacted(self.place)} does not record its format: somebody changed "
-                "this ledger. Go back to a copy that you trust."
+                "this ledger. Restore a copy that you trust."
             )
         if version > VERSION:
             raise InvalidParameter(
                 "place",
                 f"a ledger of format {VERSION} or older",
-                Described(f"{redacted(self.place)} of format {version}"),
+                Described(f"{redacted(self.place)}, which has format {version}"),
                 "It was written by a newer version of confide: upgrade confide.",
             )
         return version
@@ -341,8 +341,8 @@ class SqliteStore(Store):
             )
         if code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR, 0}:
             return TamperedLedger(
-                f"{where} is damaged ({error}). Go back to a copy that you trust, and add "
-                "what was spent since."
+                f"{where} is damaged ({error}). Restore a copy that you trust, and record "
+                "in it what was spent since."
             )
         return ConfideError(
             f"{where} cannot be used ({error}). Nothing was spent. It must be in an "
@@ -426,8 +426,8 @@ class PostgresStore(Store):
         )
         if getattr(error, "sqlstate", None) in {"42P01", "42703"}:
             return TamperedLedger(
-                f"{where} is damaged ({reason}). Go back to a copy that you trust, and add "
-                "what was spent since."
+                f"{where} is damaged ({reason}). Restore a copy that you trust, and record "
+                "in it what was spent since."
             )
         return ConfideError(
             f"{where} cannot be used ({reason}). If the connection broke while a charge "

@@ -60,7 +60,7 @@ class LedgerView:
             return kept_content(run, _number(charge))
 
     def kept(self) -> tuple[int, ...]:
-        """Return the numbers of the charges whose releases the ledger stores.
+        """Return the numbers of the charges for which the ledger stores a release.
 
         Returns
         -------

@@ -288,7 +288,8 @@ def checked_copies(tasks: Iterable[Rows], copies: int) -> Iterator[Rows]:
         yield task
     if count != copies:
         must = f"{copies}, the number for which the noise was calibrated"
-        raise InvalidParameter("number of tasks", must, Described("another number"))
+        got = Described(f"more than {copies}") if count > copies else count
+        raise InvalidParameter("number of tasks", must, got)
 
 
 def make_release(

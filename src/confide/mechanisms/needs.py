@@ -94,14 +94,15 @@ ONE_RESPONSE = Need(
 
 
 ONE_SCORE = Need(
-    "a loss with one score for every record",
+    "a loss with one linear predictor per record",
     lambda objective: not is_multinomial(objective.loss),
     "use multi_class='one-vs-rest', or mechanism='objective' or 'output'",
 )
 
 
 SEVERAL_SCORES = Need(
-    "a smooth multinomial objective, or one score for every record",
+    "a multinomial model without penalty or constraint, or a model with one linear "
+    "predictor per record",
     lambda objective: (
         not is_multinomial(objective.loss)
         or (objective.penalty is None and objective.constraint is None)

@@ -52,7 +52,10 @@ class NoiseRecord:
     added_to: str
 
 
-KEEPS_STATUS = ("linear term", "linear term of every x-step", "scores of corners")
+KEEPS_STATUS = (
+    *("linear term", "the linear term in every step of ADMM", "scores of corners"),
+    "linear term of every x-step",  # in files of earlier versions
+)
 """Values of ``added_to`` in the first noise record that imply that all parts of a release
 are PROVED."""
 

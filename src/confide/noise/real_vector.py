@@ -40,7 +40,8 @@ def check_scale(scale: float) -> None:
     if not SMALLEST_SCALE <= scale <= LARGEST_SCALE:
         raise InvalidParameter(
             "scale of the noise",
-            f"from {SMALLEST_SCALE} to {LARGEST_SCALE}, the range that doubles can handle",
+            f"from {SMALLEST_SCALE} to {LARGEST_SCALE}, the range that double precision "
+            "can handle",
             float(scale),
             "Choose units of measurement in which the bounds (on rows, targets, "
             "coefficients) are closer to 1, and a privacy budget closer to 1.",

@@ -127,7 +127,12 @@ class TruncatedNegativeBinomial:
             If the mean is out of range.
         """
         if not 1 < mean <= 1e6:
-            raise InvalidParameter("mean of the runs", "above 1 and at most 1e6", mean)
+            raise InvalidParameter(
+                "mean number of runs",
+                "above 1 and at most 1,000,000",
+                mean,
+                "Set runs to such a number, or try fewer candidates.",
+            )
         low, high = -50.0, -1e-9
         for _ in range(100):
             middle = (low + high) / 2

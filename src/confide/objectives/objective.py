@@ -122,7 +122,7 @@ class Objective:
         matrix and one column for each target. For the multinomial loss, the number of
         margins of a record, which is one less than the number of classes.
     coef_norm_guess : float or None, default None
-        A public guess of ‖θ‖. If None, it is derived from the loss.
+        A public guess at ‖θ‖. If None, it is derived from the loss.
     entries : EntryBounds or None, default None
         Bounds on individual entries of a row, if they are known.
     height : float, default 0.0
@@ -234,7 +234,7 @@ class Objective:
 
     @property
     def entry_bound(self) -> float:
-        """The bound on absolute entries of a row, except for the constant column."""
+        """The bound on the absolute values in a row, except for the constant column."""
         return self.row_norm_of(1)
 
     def row_norm_of(self, count: int) -> float:
@@ -327,14 +327,14 @@ class Objective:
 
     @property
     def typical_norm(self) -> float:
-        """A guess of ‖θ‖ for choosing the ridge; it affects accuracy, never privacy."""
+        """A guess at ‖θ‖ for choosing the ridge; it affects accuracy, never privacy."""
         if self.coef_norm_guess is not None:
             return self.coef_norm_guess
         return guess_coef_norm(self.loss, self.dimension, self.row_norm, self.target_bound)
 
     @property
     def typical_margin(self) -> float:
-        """A guess of the acceptable noise in ⟨x, θ⟩; it affects accuracy, never privacy."""
+        """A guess at the acceptable noise in ⟨x, θ⟩; it affects accuracy, never privacy."""
         return typical_margin(self.loss, self.target_bound)
 
     @property
@@ -374,7 +374,7 @@ class Objective:
 
 
 def check_guess(norm: float | None) -> None:
-    """Raise an error if a guess of ‖θ‖ is not positive and finite.
+    """Raise an error if a guess at ‖θ‖ is not positive and finite.
 
     Parameters
     ----------

@@ -199,7 +199,7 @@ class GroupL2(_NoRidge):
         members = [j for group in self.groups for j in group]
         negative = any(j < 0 for j in members)
         if negative or len(members) != len(set(members)) or not all(self.groups):
-            must = "disjoint, not empty, and made of column indices from 0"
+            must = "disjoint, not empty, and made of column indices, counted from 0"
             raise InvalidParameter("groups", must, str(self.groups))
 
     def levels(self) -> list[tuple[list[int], float]]:

@@ -144,7 +144,7 @@ def current_client() -> Client | None:
 
 @dataclass(frozen=True, slots=True)
 class RemoteError:
-    """An error on a worker, returned instead of raised, without values of the data.
+    """An error on a worker, returned instead of raised, and stripped of data values.
 
     Parameters
     ----------
@@ -346,7 +346,8 @@ def _check_that_workers_are_there(client: Client, address: str) -> None:
             "address",
             "that of a scheduler with workers",
             address,
-            f"Start some with `dask worker {address}`, where confide is installed.",
+            "On machines where confide is installed, start workers with "
+            f"`dask worker {address}`.",
         ) from None
     if not all(found is True for found in client.run(_ready, on_error="return").values()):
         raise InvalidParameter(
@@ -377,8 +378,8 @@ def _distributed() -> ModuleType:
     except ImportError:
         raise InvalidParameter(
             "workers or address",
-            "left out if Dask is not installed",
-            Described("no module distributed"),
+            "left out unless Dask is installed",
+            Described("one of them, but Python finds no module 'distributed'"),
             "Install it with: pip install 'confide[dask]'",
         ) from None
 

@@ -451,8 +451,9 @@ def _check_width(schema: Any) -> None:
     if features > MOST_FEATURES:
         raise InvalidParameter(
             "schema",
-            f"of at most {MOST_FEATURES} features (counting levels) for a plan by column",
-            Described(f"{features:,} features"),
+            f"one with at most {MOST_FEATURES} features (each level counts as one), to "
+            "plan for every column",
+            Described(f"one with {features:,} features"),
             "Plan from the number of columns only: run confide plan --rows ROWS --columns "
             f"{features} with the same budget, or call make_plan in Python.",
         )

@@ -203,7 +203,9 @@ def try_release(table: SupposedTable, rows: int, number: int) -> Forecast:
     objective = table.calibration.objective
     if is_multinomial(objective.loss):
         raise InvalidParameter(
-            "mechanism", "'objective' or 'output' for a plan of several classes", "another"
+            "mechanism",
+            "'objective' or 'output' to plan a multinomial fit",
+            table.calibration.mechanism.name,
         )
     draw = generator(number)
     count = min(rows, MOST_TRIAL_ROWS)

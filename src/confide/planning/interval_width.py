@@ -27,10 +27,10 @@ With many coefficients, fewer draws suffice.
 
 @dataclass(frozen=True, slots=True)
 class ExpectedMoments:
-    """Assumed moments of the loss for data that are not read, in units of the objective.
+    """Moments of the loss, assumed without reading the data, in units of the objective.
 
-    ``curvature`` is the sum of the Hessian of the loss over all rows, and ``scatter`` the
-    sum of the outer product of its gradient, both at the released ``coefficients``.
+    ``curvature`` is the sum over all rows of the Hessians of the loss, and ``scatter`` the
+    sum of the outer products of its gradients, both at the released ``coefficients``.
     """
 
     rows: int

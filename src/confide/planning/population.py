@@ -16,7 +16,7 @@ from confide.objectives import NORMAL_NODES, Family, Loss
 
 
 class PopulationMoments(NamedTuple):
-    """Expected gradient, Hessian and outer product of the gradient of the loss.
+    """Expected values of the gradient, its outer product and the Hessian of the loss.
 
     The two parameters are the coefficient of the signal and the intercept. With x =
     (position along the signal, 1), ``gradient`` is the mean of φ′·x, ``scatter`` the mean

@@ -150,7 +150,7 @@ def plan_ranges(
     queries = queries_of(schema, tail, intervals=intervals)
     if not queries:
         must = "a schema with a numeric column whose range can be estimated"
-        raise InvalidParameter("schema", must, Described("no such column"))
+        raise InvalidParameter("schema", must, Described("a schema without one"))
     each = row_budget(price, schema.rows_per_person)
     noise, _ = range_noise(each, len(queries), relation)
     parts: Any = schema.parts

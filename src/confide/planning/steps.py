@@ -7,7 +7,7 @@ import numpy as np
 
 from confide.accounting import Method, epsilon_for, multiplier_for, sampling_for
 from confide.accounting.loss_lattice import smallest_delta
-from confide.errors import InvalidParameter
+from confide.errors import Described, InvalidParameter
 from confide.privacy import Approx, Budget, Guarantee, Neighbours, Status, Zcdp
 from confide.privacy.budgets import exact
 
@@ -76,9 +76,9 @@ class StepsPlan:
         """
         relation = Neighbours.of(neighbours)
         if not isinstance(budget, Approx):
-            kind = "zCDP" if isinstance(budget, Zcdp) else "pure"
-            must = "an epsilon with a delta for a plan of steps"
-            raise InvalidParameter("budget", must, kind)
+            must = "an epsilon with a delta, to plan steps of gradient descent"
+            got = "rho" if isinstance(budget, Zcdp) else "epsilon without delta"
+            raise InvalidParameter("budget", must, Described(got))
         part = exact(rate, "rate")
         multiplier = multiplier_for(budget, steps, rate=part, neighbours=relation)
         return cls(budget, steps, part, relation, multiplier)

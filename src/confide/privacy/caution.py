@@ -44,14 +44,14 @@ def budget_cautions(budget: Budget, rows: int | None = None) -> tuple[str, ...]:
     rho = getattr(budget, "rho", 0)
     if epsilon > MOST_EPSILON:
         found.append(
-            f"epsilon is over {MOST_EPSILON}: odds about a person may change by a factor "
-            "of more than 20,000, which protects hardly anyone. Common budgets are 1 or "
-            "less."
+            f"epsilon is over {MOST_EPSILON}: someone's odds on a fact about a person may "
+            "change by a factor of more than 20,000, so hardly anyone is protected. Common "
+            "budgets are 1 or less."
         )
     if rho > MOST_RHO:
         found.append(
             f"rho is over {float(MOST_RHO):g}: at a delta of 1e-6 that allows an epsilon "
-            "of about 10 or more, which protects hardly anyone. Common budgets are 0.5 or "
+            "of about 10 or more, so hardly anyone is protected. Common budgets are 0.5 or "
             "less."
         )
     if delta > MOST_DELTA:

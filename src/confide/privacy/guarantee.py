@@ -178,15 +178,17 @@ class Status(Enum):
         return self.value
 
 
-IDEAL_NOISE = "ideal real-number noise (doubles are used)"
+IDEAL_NOISE = "unrounded noise (computers round to double precision)"
+EARLIER_IDEAL_NOISE = "ideal real-number noise (doubles are used)"
+"""The text of `IDEAL_NOISE` in files of earlier versions."""
 ARITHMETIC = (
     "uniform random bits from the operating system, IEEE 754 arithmetic, and nobody times "
     "the run"
 )
 ROW_LIMIT = "at most 1,000,000,000 rows"
 SHORT_NOISE = (
-    "a random linear term whose norm is at most a billion times the gradient bound of one "
-    "row (a larger norm has a probability below 1e-2000 for every table)"
+    "noise (the random linear term) whose norm is at most a billion times the gradient "
+    "bound of one row (a larger norm has a probability below 1e-2000 for every table)"
 )
 EXACT = "-exact"
 """The suffix of names of theorems that cover the published numbers to the last digit."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from confide.privacy import Budget, Guarantee, Neighbours, Status
-from confide.privacy.guarantee import IDEAL_NOISE
+from confide.privacy.guarantee import EARLIER_IDEAL_NOISE, IDEAL_NOISE
 from confide.reporting.format import markdown
 from confide.reporting.summary import Summary
 from confide.reporting.text import (
@@ -163,7 +163,8 @@ def card_sections(
     proved = guarantee.status is Status.PROVED
     against = (*AGAINST, *(() if proved else (IF_TRUE,))) if holds else AGAINST_NOBODY
     assumed = ("It assumes:",) if words.assumptions else ()
-    ideal = (LAST_DIGITS,) if IDEAL_NOISE in guarantee.assumptions else ()
+    idealised = {IDEAL_NOISE, EARLIER_IDEAL_NOISE} & {*guarantee.assumptions}
+    ideal = (LAST_DIGITS,) if idealised else ()
     sections = [
         Section("Model", items=tuple(map(Item, _model_lines(summary, dataset, version)))),
         Section(

@@ -246,7 +246,8 @@ def plot_coefficients(
 
 def _axis_label(rows: Sequence[Coefficient], scale: EffectScale | None) -> str:
     where = "" if scale is None else f" on the {scale.predictor}"
-    return f"effect{where}; numeric columns over their range" if rows else ""
+    change = "for numeric columns, of a change across the whole range"
+    return f"effect{where};\n{change}" if rows else ""
 
 
 def _legend(axes: Any) -> None:

@@ -18,6 +18,7 @@ from confide.privacy import (
 )
 from confide.privacy.guarantee import (
     ARITHMETIC,
+    EARLIER_IDEAL_NOISE,
     IDEAL_NOISE,
     ONE_ROW,
     PUBLIC_LABELS,
@@ -73,7 +74,10 @@ TRUST = {
 GLOSSES = {
     ARITHMETIC: "as on ordinary computers; all published digits are covered",
     ROW_LIMIT: "rounding errors of sums over more rows could exceed what the noise covers",
-    IDEAL_NOISE: "the proof does not cover how a computer rounds the last digits",
+    **dict.fromkeys(
+        (IDEAL_NOISE, EARLIER_IDEAL_NOISE),
+        "the proof does not cover how a computer rounds the last digits",
+    ),
     ROW_BY_ROW: "means or deviations over all rows, as in StandardScaler, violate it",
     ONE_ROW: "the more rows a person has, the less that person is protected",
     PUBLIC_LABELS: "the list of possible outcomes is not protected",
@@ -199,9 +203,9 @@ def _bound(epsilon: float, delta: float, shown: str, neighbours: Neighbours) -> 
         f"most {factor_text(epsilon)} (e^ε with {shown}, rounded up)."
     )
     odds = (
-        "So even someone who knows all other rows, and anything else, can change their "
-        f"odds on {GUESS[neighbours]} by no more than that factor: from 50% likely to at "
-        f"most {even_odds_text(epsilon)} likely."
+        "So even for someone who knows all other rows and anything else besides, the "
+        f"release changes the odds on {GUESS[neighbours]} by no more than that factor: "
+        f"from 50% likely to at most {even_odds_text(epsilon)} likely."
     )
     parts = [f"{chance} {odds}"]
     if epsilon >= WEAK_EPSILON:

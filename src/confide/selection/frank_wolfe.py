@@ -411,7 +411,7 @@ def _is_sparse(rows: Rows) -> bool:
 
 
 def corner_entry(objective: Objective) -> float:
-    """Return a bound on the absolute entries of a row, including the constant column."""
+    """Return a bound on the absolute values in a row, including the constant column."""
     return max(objective.entry_bound, objective.height)
 
 

@@ -217,7 +217,10 @@ def _check_release(calibration: Calibration) -> None:
         at=one.value.shape,
     )
     expect(np.array_equal(one.value, same.value), "a seed must reproduce a release")
-    expect(not np.array_equal(one.value, other.value), "another seed must change a release")
+    expect(
+        not np.array_equal(one.value, other.value),
+        "another seed must give another release",
+    )
     expect(
         not one.guarantee.private and "NOT PRIVATE" in str(one.guarantee),
         "a seeded release must be marked as not private",

@@ -193,7 +193,8 @@ def _check_odds(selector: Selector, calibration: SelectorCalibration) -> None:
         low, high = np.nan_to_num(least, nan=0.0), np.nan_to_num(most, nan=1.0)
         expect(
             low <= math.exp(epsilon) * high + delta,
-            "one record must not change the odds of a column more than the budget allows: "
+            "one record must not change the odds that a column is selected by more than "
+            "the budget allows: "
             f"{calibration.budget}, {calibration.neighbours}",
             at=(mine.tolist(), theirs.tolist()),
         )

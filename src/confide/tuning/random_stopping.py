@@ -135,7 +135,9 @@ class RandomStopping:
         runs: Any = self.runs
         real = isinstance(runs, numbers.Real)
         if runs is not None and not (real and 1 < runs <= 1e6):
-            raise InvalidParameter("runs", "None, or above 1 and at most 1e6", self.runs)
+            raise InvalidParameter(
+                "runs", "None, or above 1 and at most 1,000,000", self.runs
+            )
 
     def plan(self, budget: Budget, candidates: int, rows_per_person: int) -> StoppingPlan:
         """Compute the budget of a run such that the whole search stays within ``budget``.
@@ -176,7 +178,7 @@ class RandomStopping:
             raise InvalidParameter(
                 "budget",
                 "Pure or Approx for random stopping",
-                "Zcdp",
+                budget,
                 "The number K of runs adds log(E K)/(α − 1) to the divergence of order α, "
                 "which zCDP cannot bound tightly. Use method='chunks' with zCDP budgets.",
             )

@@ -225,5 +225,5 @@ def _check_classifier(estimator: Any, name: str, method: str) -> None:
             else "Use 'squared' or 'absolute'."
         )
         raise InvalidParameter(
-            "scoring", f"a score for {kind}", Described(f"{name}, for {who}"), hint
+            "scoring", f"a score for {kind}", Described(f"{name}, which is for {who}"), hint
         )

@@ -272,7 +272,8 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             raise InvalidParameter("param_grid", must, str(error)) from None
         if len(found) < 2:
             must = "a grid of at least two candidates"
-            raise InvalidParameter("param_grid", must, Described(f"a grid of {len(found)}"))
+            got = Described("a grid with only one" if found else "an empty grid")
+            raise InvalidParameter("param_grid", must, got)
         known = set(self.estimator.get_params(deep=False))
         named = {name for one in found for name in one}
         for wrong, must in (

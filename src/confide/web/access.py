@@ -41,6 +41,7 @@ PAGE = (
     "<title>confide</title></head><body><h1>{title}</h1><p>{text}</p></body></html>"
 )
 STRANGER = "This page works only in the browser in which it was first opened."
+USED = "This link works only once, and it has already been used."
 ADVICE = (
     "Press Ctrl-C in the terminal where confide was started, and start it again with: "
     "confide open"
@@ -142,7 +143,7 @@ class Gate:
         """
         query = parse_qs(scope.get("query_string", b"").decode("ascii", "replace"))
         if not self.entry.admits(query.get("token", [""])[0]):
-            return refusal(f"The first address works only once. {ADVICE}")
+            return refusal(f"{USED} {ADVICE}")
         there = f"{self.entry.path}/"
         head = (
             f'<meta http-equiv="refresh" content="0; url={there}">'

@@ -68,7 +68,7 @@ class FitSettings:
         return math.ceil(fitted / (1 - float(self.holdout or 0)))
 
     def options(self) -> list[str]:
-        """Return the settings as options of the command line."""
+        """Return the settings as command-line options."""
         words = ["--epsilon", self.epsilon]
         words += ["--delta", self.delta] if self.delta else []
         words += ["--model", self.model]

@@ -23,7 +23,9 @@ async def read_form(request: Request) -> dict[str, str]:
     """Return the fields of a form; reject requests that our pages would not send."""
     if request.headers.get("content-type", "").partition(";")[0].strip() != TYPE:
         raise InvalidParameter(
-            "form", "sent by a page of this server", Described("another content type")
+            "form",
+            "sent by a page of this server",
+            Described("a request with another content type"),
         )
     body = bytearray()
     async for piece in request.stream():
@@ -40,7 +42,9 @@ async def read_form(request: Request) -> dict[str, str]:
         )
     except ValueError:
         must = f"text in UTF-8, with at most {MOST_FIELDS} fields"
-        raise InvalidParameter("form", must, Described("something else")) from None
+        raise InvalidParameter(
+            "form", must, Described("other bytes or more fields")
+        ) from None
     return {name: value.strip() for name, value in pairs}
 
 
@@ -62,7 +66,7 @@ def read_rows(fields: Mapping[str, Any]) -> int:
     number = read_number(text)
     if not (isinstance(number, int) and 0 < number <= MAX_ROWS):
         must = f"a whole number from 1 to {MAX_ROWS:,}"
-        raise InvalidParameter("number of rows", must, text or "nothing")
+        raise InvalidParameter("number of rows", must, text or Described("nothing"))
     return number
 
 
@@ -80,5 +84,5 @@ def read_epsilon(fields: Mapping[str, Any]) -> Budget:
     delta = str(fields.get("delta", ""))
     if not epsilon:
         must = "given: 1 is a usual choice, and smaller values protect more"
-        raise InvalidParameter("epsilon", must, "nothing")
+        raise InvalidParameter("epsilon", must, Described("nothing"))
     return confide.Approx(epsilon, delta) if delta else confide.Pure(epsilon)

@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 import confide
-from confide.errors import ConfideError, InvalidParameter
+from confide.errors import ConfideError, Described, InvalidParameter
 from confide.estimators.catalogue import model_names
 from confide.planning import SUPPOSED
 from confide.web.fits import USUAL, FitSettings
@@ -92,7 +92,7 @@ def width(request: Request) -> Response:
         desired = read_width(planned, asked)
         if desired is None:
             raise InvalidParameter(
-                "desired width", "given together with a column", "nothing"
+                "desired width", "given together with a column", Described("nothing")
             )
         told = answer(planned, settings, desired)
     except ConfideError as refusal:
@@ -102,7 +102,7 @@ def width(request: Request) -> Response:
 
 
 async def draft(request: Request) -> Response:
-    """Store an order, and redirect to the page that asks for confirmation."""
+    """Store the requested fit as an order, and redirect to its confirmation page."""
     fields = await read_form(request)
     return await run_in_threadpool(_draft, request, fields)
 

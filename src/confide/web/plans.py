@@ -189,7 +189,7 @@ def answer(plan: FitPlan, settings: FitSettings, desired: DesiredWidth) -> str:
     """Return a sentence on the rows or the budget that a desired interval width needs."""
     fitted = plan.smallest_rows(desired.column, desired.width)
     budget = plan.smallest_budget(desired.column, desired.width)
-    what = f"An interval of {desired.column} of width {desired.width:g}"
+    what = f"A width of {desired.width:g} for the interval of {desired.column}"
     if fitted is None and budget is None:
         return (
             f"{what} cannot be reached by changing only the budget or only the number of "

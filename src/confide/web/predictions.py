@@ -6,7 +6,7 @@ from datetime import date
 from typing import Any
 
 import confide
-from confide.errors import InvalidParameter
+from confide.errors import Described, InvalidParameter
 from confide.reporting.format import short
 from confide.web.forms import read_number
 from confide.web.schema_form import holds_days
@@ -62,7 +62,7 @@ def predicted(model: Any, schema: confide.Schema, fields: Mapping[str, str]) -> 
     for field, column in zip(row_fields(schema), schema.predictors, strict=True):
         text = fields.get(field.name, "")
         if not text:
-            raise InvalidParameter(column.name, "filled in", "nothing")
+            raise InvalidParameter(column.name, "filled in", Described("nothing"))
         value = read_number(text) if column.dtype is float else text
         row[column.name] = [value]
         beyond += _beyond(column, value)

@@ -15,7 +15,7 @@ from confide.data.tables.check_table import name_of_sign, separator_in
 from confide.data.tables.files import column_names, name_of
 from confide.data.tables.read import local_path
 from confide.data.tables.schema_template import schema_template
-from confide.errors import InvalidData, InvalidParameter
+from confide.errors import Described, InvalidData, InvalidParameter
 from confide.reporting.format import one_line
 from confide.web.forms import read_number
 
@@ -131,7 +131,8 @@ def schema_from(names: Sequence[str], answers: Mapping[str, str]) -> Schema:
     """Return the schema that a form declares."""
     target = target_of(names, answers)
     if target is None:
-        raise InvalidParameter("column to predict", "a column of the table", "none")
+        must = "a column of the table"
+        raise InvalidParameter("column to predict", must, Described("none"))
     columns = {
         line.name: column_values(line)
         for line in form_of(names, answers)

@@ -92,7 +92,7 @@ class Project:
         """The text of the schema file."""
         if not self.schema_file.exists():
             raise ConfideError(
-                f"{self.table.name} must have a schema before this: fill in its form first."
+                f"{self.table.name} has no schema yet: fill in the schema form first."
             )
         return self.schema_file.read_text("utf-8")
 
@@ -147,7 +147,7 @@ class Workspace:
         """Return the path of a file named in a form; relative paths start at the folder."""
         if not text:
             must = "filled in, for example visits.csv"
-            raise InvalidParameter("path of the file", must, "nothing")
+            raise InvalidParameter("path of the file", must, Described("nothing"))
         try:
             return self.folder / Path(text).expanduser()
         except RuntimeError:

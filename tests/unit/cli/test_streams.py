@@ -131,7 +131,7 @@ def test_workers_read_the_files_and_hold_the_rows(folder, monkeypatch):
         (("visits", "--workers", "0"), "workers must be between"),
         (("visits", "--cluster", "host"), "tcp://host:port"),
         (("nothing.csv",), "does not exist"),
-        (("nothing*.csv",), "has none"),
+        (("nothing*.csv",), "matches none"),
         (("visits", "--delta", "1e-6", "--mechanism", "sgd"), "that is streamed"),
     ],
 )

@@ -141,7 +141,7 @@ def test_what_cannot_be_predicted_from_is_refused(written, table, model, tmp_pat
         model.predict(dask_frame.from_pandas(table[["dose"]], npartitions=2))
     with pytest.raises(InvalidData, match="named columns"):
         model.predict(dask_array.zeros((5, 2)))
-    with pytest.raises(InvalidParameter, match="has none"):
+    with pytest.raises(InvalidParameter, match="matches none"):
         model.predict(tmp_path / "*.parquet")
     table[:0].to_parquet(tmp_path / "none.parquet")
     with pytest.raises(InvalidData, match="empty"):

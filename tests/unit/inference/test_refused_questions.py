@@ -126,7 +126,7 @@ def test_amounts_that_are_none_are_refused(line):
             InvalidParameter, match="amount for 'age' must be a number other than 0"
         ):
             line.effects({"age": amount})
-    with pytest.raises(InvalidParameter, match="smaller model, or the columns"):
+    with pytest.raises(InvalidParameter, match=r"smaller model or without=.*got neither"):
         line.compare(without=None)
 
 

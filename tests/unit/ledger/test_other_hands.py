@@ -77,7 +77,9 @@ def test_a_charge_or_limit_that_was_given_to_another_dataset_still_counts(
     ledger.set_limit("bank", Pure(1))
     ledger.charge("bank", Pure(0.1))
     tampered(ledger, statement)
-    with pytest.raises(TamperedLedger, match=r"entry [35] was changed.*Nothing was spent"):
+    with pytest.raises(
+        TamperedLedger, match=r"entry [35] or .* was changed.*Nothing was spent"
+    ):
         ledger.charge("adult", Pure(0.5))
 
 

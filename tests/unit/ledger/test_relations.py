@@ -228,7 +228,7 @@ def test_charges_without_a_record_count_as_the_dearer_until_somebody_knows(ledge
     with pytest.raises(MixedNeighbours, match="earlier='add-remove'"):
         ledger.set_limit("adult", Pure(2), neighbours=ADD)
     with pytest.raises(
-        InvalidParameter, match="neighbours must be given if 'earlier' is given"
+        InvalidParameter, match="neighbours must be given together with 'earlier'"
     ):
         ledger.set_limit("adult", Pure(2), earlier=ADD)
     for relation, earlier, spent in (

@@ -248,7 +248,7 @@ def test_a_width_needs_intervals_a_name_and_a_positive_number():
 
 
 def test_a_plan_needs_a_schema_and_rows():
-    with pytest.raises(InvalidParameter, match="schema must be set"):
+    with pytest.raises(InvalidParameter, match="schema must be given: without a table"):
         plan_fit(LogisticRegression(BUDGET, row_norm=1.0), 100)
     for wrong in (0, 1.5, True, 10**9 + 1):
         with pytest.raises(InvalidParameter, match="rows"):
@@ -316,8 +316,8 @@ def test_the_command_warns_of_noise_and_says_what_it_takes(tmp_path):
 def test_the_command_says_what_a_width_takes(tmp_path):
     words = ("--rows", "90000", "--epsilon", "1", "--intervals", "auto", "--width")
     text = " ".join(planned(tmp_path, *words, "smoker=2").split())
-    assert "Likely: an interval of smoker of width 2 takes about" in text
-    assert "In three of four simulated tables: an interval of smoker" in text
+    assert "A width of 2 for the interval of smoker probably needs about" in text
+    assert "interval of smoker in three of four simulated tables needs about" in text
     assert "a budget of ε" in text
     told = json.loads(planned(tmp_path, *words, "smoker=2", "--json"))["widths"]
     assert [one["cautious"] for one in told] == [False, True]

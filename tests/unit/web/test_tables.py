@@ -240,7 +240,7 @@ def test_without_a_schema_its_form_comes_first(visitor, table):
         visitor.post(f"{project}/orders", PLANNED),
         visitor.get(f"{project}/width?rows=3"),
     ):
-        assert "t.csv must have a schema before this" in words(answer)
+        assert "t.csv has no schema yet" in words(answer)
 
 
 def test_days_and_shares_of_yes_reach_the_schema(visitor, table):
@@ -383,7 +383,7 @@ def test_a_width_is_searched_after_the_plan_is_shown(visitor, table, monkeypatch
     monkeypatch.setattr(FitPlan, "smallest_budget", lambda plan, name, width: None)
     told = words(visitor.get(f"{project}/width?{wanted}"))
     # a fifth of the rows is held out
-    assert "An interval of age of width 0.1 probably needs about 5,402 rows" in told
+    assert "A width of 0.1 for the interval of age probably needs about 5,402 rows" in told
     assert "with the present number of rows, no budget is enough" in told
     for width in ("wide", "-1"):
         wrong = urlencode({**PLANNED, "column": "0", "width": width})

@@ -171,7 +171,7 @@ def _download(file: DataFile, url: str, source: str) -> Path:
     if not _has_content(packed, name, file.member, file.sha256):
         raise InvalidData(
             f"{url} must deliver content with sha256 {file.sha256}, but delivered "
-            f"something else; nothing was kept. {_advice(file, source)}"
+            f"different content; nothing was kept. {_advice(file, source)}"
         )
     target = cache_folder() / _plain(file.path)
     _write_at_once(target, _unpack(packed, name, file.member))

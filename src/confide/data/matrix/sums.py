@@ -105,7 +105,10 @@ def pairwise_sum(partials: Iterable[Partial]) -> Partial:
 
 
 def addition_depth(count: int) -> int:
-    """Return a bound on the additions per term in a pairwise sum of ``count`` terms."""
+    """Return a bound on the number of additions that each term goes through.
+
+    The sum has ``count`` terms and is computed pairwise.
+    """
     return count.bit_length()
 
 

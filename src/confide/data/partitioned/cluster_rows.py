@@ -178,7 +178,7 @@ class ClusterParts:
         prepare: Prepare,
         beside: Callable[[Any], Partial] | None = None,
     ) -> "ClusterParts":
-        """Let workers read all parts, bound the rows, and keep them in memory.
+        """Have the workers read all parts, bound the rows, and keep them in memory.
 
         If the function ``beside`` is given, workers also apply it to every part as read,
         and keep the result for `sum_beside`.
@@ -268,7 +268,7 @@ def collected(client: Any, sources: Sequence[Source], fn: Callable[[Any], T]) ->
 def _on_parts(
     client: Any, name: str, sources: Sequence[Source], fn: Callable[[Any], Any]
 ) -> tuple[Any, ...]:
-    """Let workers read every part and apply a function to it; return the futures."""
+    """Have the workers read every part and apply a function to it; return the futures."""
     from dask.delayed import delayed
 
     token, tasks = uuid4().hex, []

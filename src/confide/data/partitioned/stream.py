@@ -77,7 +77,7 @@ class Stream:
         raise AssertionError("rows of a stream cannot be selected")
 
     def _sweep(self, work: PartFunction) -> list[Partial]:
-        """Make one pass over the table; return, for every part, the sum of ``work``."""
+        """Sweep the table; return, for every part, the sum of the results of ``work``."""
         meter = PassCounter.start(self.about)
 
         def done(piece: Any) -> Partial:

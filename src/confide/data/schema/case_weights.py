@@ -16,7 +16,7 @@ import numpy as np
 from confide._types import AnyArray, Array
 from confide.data.schema.columns import Column, Faults, refuse_missing
 from confide.data.schema.parse_values import as_numbers, numbers_or_nan
-from confide.errors import InvalidData, InvalidParameter, did_you_mean
+from confide.errors import Described, InvalidData, InvalidParameter, did_you_mean
 
 LARGEST_CAP = 1e100
 LARGEST_OFFSET = 1000.0
@@ -114,7 +114,7 @@ class CaseWeights:
             raise InvalidParameter("classes of [case_weights]", must, given)
         if not (self.column or self.classes):
             must = "a section with a column or classes"
-            raise InvalidParameter("[case_weights]", must, "neither")
+            raise InvalidParameter("[case_weights]", must, Described("neither"))
         known = {
             str(label): check_cap(f"weight of label {str(label)!r}", weight)
             for label, weight in self.classes.items()

@@ -72,7 +72,7 @@ def as_numbers(values: Any, name: str) -> AnyArray:
 def not_a_number(name: str) -> InvalidData:
     """Return the error for values that are not numbers in a column of numbers."""
     return InvalidData(
-        f"column {name!r} is declared as a number but holds something else. Declare it as "
+        f"column {name!r} is declared as a number but holds other values. Declare it as "
         "a category, or convert it first."
     )
 
@@ -155,7 +155,7 @@ def as_days(values: Any, name: str) -> Array:
         # may differ.
         column = pd.Series([_without_zone(value) for value in column], dtype=object)
     fault = InvalidData(
-        f"column {name!r} is declared as a date but holds something else. Write dates as "
+        f"column {name!r} is declared as a date but holds other values. Write dates as "
         "2024-12-31, or declare the column as another kind."
     )
     return one_by_one(column, _day, name, fault)
@@ -166,9 +166,9 @@ def level_codes(
 ) -> AnyArray:
     """Return the index of each value in the tuple of levels.
 
-    A missing value has index −1, and an undeclared value ``other``. True and False equal 1
-    and 0. A text column with only numeric levels, or a numeric column with only text
-    levels, is rejected, because no value could match.
+    A missing value has index −1, and an undeclared value has index ``other``. True and
+    False equal 1 and 0. A text column with only numeric levels, or a numeric column with
+    only text levels, is rejected, because no value could match.
     """
     codes, found = _distinct(values, what)
     if found:

@@ -26,10 +26,10 @@ def read_toml(path: str | Path) -> dict[str, Any]:
     try:
         return tomllib.loads(content.decode("utf-8"))
     except ValueError as error:
-        reason = f"{path} ({error})"
+        reason = Described(f"{path} ({error})")
         raise InvalidParameter("schema file", "valid TOML in UTF-8", reason) from None
     except RecursionError:
-        reason = f"{path} (nested too deeply)"
+        reason = Described(f"{path} (nested too deeply)")
         raise InvalidParameter("schema file", "valid TOML in UTF-8", reason) from None
 
 

@@ -13,7 +13,7 @@ from confide.data.schema.columns.plan_facts import (
 )
 from confide.data.schema.parse_values import numbers_or_nan, plain_levels
 from confide.data.schema.range_grid import RangeGrid, is_divisible
-from confide.errors import InvalidParameter
+from confide.errors import Described, InvalidParameter
 
 LARGEST_NUMBER = 1e100
 """Bound on public numbers and their inverses, so that squares do not overflow."""
@@ -106,7 +106,7 @@ class Target:
                     for name in ("labels", "bound", *ENDS)
                     if getattr(self, name) is not None
                 }
-                or "none of them",
+                or Described("none of them"),
                 "Write labels = [...], or lower = ... and upper = ..., or bound = ..., or "
                 'range = "private".',
             )

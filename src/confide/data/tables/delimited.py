@@ -35,7 +35,7 @@ from confide.data.schema.parse_values import (
     parsed,
 )
 from confide.data.schema.schema import Schema
-from confide.errors import InvalidData, InvalidParameter
+from confide.errors import Described, InvalidData, InvalidParameter
 from confide.parallel.workers import threads_to_use
 
 CHUNK_BYTES = 2**20
@@ -428,7 +428,7 @@ def translate_read_errors(path: Path) -> Iterator[None]:
             f"{path} must be compressed in the format that its name implies; it is not."
         ) from None
     except OSError as error:
-        reason = f"{path} ({error.strerror or type(error).__name__})"
+        reason = Described(f"{path} ({error.strerror or type(error).__name__})")
         raise InvalidParameter("table", "a file that can be read", reason) from None
     except UnicodeError:
         raise InvalidData(f"{path} must be text in UTF-8; convert it first.") from None

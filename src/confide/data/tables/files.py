@@ -420,7 +420,7 @@ def _expanded(source: str | Path) -> list[Path]:
         raise InvalidParameter(
             "table",
             "a path or a pattern that matches at least one file",
-            Described(f"{source}, which has none"),
+            Described(f"{source}, which {'matches' if folder is None else 'has'} none"),
             "Files whose names begin with a dot or an underscore are ignored.",
         )
     return found

@@ -198,8 +198,8 @@ class GradientCalibration(Calibration):
                 "in memory or on a cluster for random batches: a table on disk is read "
                 f"in order, and each of {self.steps} steps would read all of it",
                 Described("a table that is streamed"),
-                "Set rate to 1, as mechanism='momentum' does, or hold the rows: fit on a "
-                "cluster (--workers, --cluster), or read the whole table into memory.",
+                "Set rate to 1, as mechanism='momentum' does, or keep the rows in memory: "
+                "fit on a cluster (--workers, --cluster), or read the whole table.",
             )
         if self.takes_count_as_public and self.rate * rows.count < 1:
             raise InvalidParameter(

@@ -158,7 +158,7 @@ def split_between(
     ``of`` is the estimand of the intervals. ``split`` contains the shares of coefficients,
     curvature and scatter. ``share`` is the share of curvature and scatter together. If
     neither is given, the share is chosen automatically. ``rows`` is the number of rows if
-    it is public. ``heights`` bounds the absolute entries of every column. ``reserve`` is a
+    it is public. ``heights`` bounds the absolute values in every column. ``reserve`` is a
     share of the budget that is kept for another release.
     """
     able = check_intervals(mechanism, objective)
@@ -182,7 +182,7 @@ def split_between(
             "variant",
             "'tight' or 'model-based' for the multinomial loss",
             variant,
-            "The published algorithms have one score per record: use "
+            "The published algorithms have one linear predictor per record: use "
             "multi_class='one-vs-rest'.",
         )
     chosen: IntervalMechanism = able

@@ -210,9 +210,9 @@ def lowered(matrix: Array, by: float) -> Array:
 def published_uncertainty(
     objective: Objective, theta: Array, noise: NoiseRecord, moments: Moments, rows: int
 ) -> Uncertainty:
-    """Return the error distribution by the formulas of Wang, Kifer and Lee (2018).
+    """Return the error distribution given by the formulas of Wang, Kifer and Lee (2018).
 
-    The formulas are converted to an objective that is a sum over records.
+    The formulas are restated for an objective that is a sum over records, not a mean.
     """
     ridge = objective.strong_convexity
     pull = objective.ridge * theta

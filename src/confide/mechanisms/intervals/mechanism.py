@@ -147,7 +147,7 @@ class WithIntervals:
     Guarantee    composition of the mechanism and `MomentRelease`.
     Public       ``rows``, the number of rows, under replace-one neighbours;
                  ``unidentified``, directions (columns of a matrix) orthogonal to every row;
-                 ``heights``, bounds on the absolute entries of every column.
+                 ``heights``, bounds on the absolute values in every column.
     Proof        docs/proofs/private-intervals.md
 
     Parameters
@@ -161,7 +161,7 @@ class WithIntervals:
     unidentified : ndarray, optional
         Matrix whose columns are directions orthogonal to every row.
     heights : ndarray, optional
-        Bound on the absolute entries of every column except the constant one.
+        Bounds on the absolute values in every column except the constant one.
 
     Examples
     --------

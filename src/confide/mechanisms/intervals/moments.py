@@ -121,8 +121,8 @@ class MomentCalibration:
     It is noise for sensitivity 1, to be scaled when the coefficients are known. ``parts``
     contains one noise distribution for both matrices together, or one for each. ``ratio``
     is the weight of the scatter relative to the curvature, or 0 if the scatter is not
-    released. If given, ``heights`` bounds the absolute entries of every column except the
-    constant one.
+    released. If given, ``heights`` bounds the absolute values of the entries of every
+    column except the constant one.
     """
 
     objective: Objective
@@ -183,7 +183,7 @@ class MomentRelease:
     split : tuple of Fraction
         Relative shares of curvature and scatter in the budget.
     heights : ndarray, optional
-        Bound on the absolute entries of every column except the constant one.
+        Bounds on the absolute values in every column except the constant one.
 
     Examples
     --------

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, get_args
 
-from confide.errors import InvalidParameter
+from confide.errors import Described, InvalidParameter
 from confide.mechanisms.intervals.budget import (
     IntervalTarget,
     Variant,
@@ -71,7 +71,8 @@ class Intervals:
         if type(self.samples) is not int or not 100 <= self.samples <= 10**7:
             raise InvalidParameter("samples", "between 100 and ten million", self.samples)
         if self.share is not None and self.split is not None:
-            raise InvalidParameter("intervals", "a share or a split, not both", "both")
+            must = "a share or a split, not both"
+            raise InvalidParameter("intervals", must, Described("both"))
         if self.share is not None:
             part = exact(self.share, "intervals")
             if not 0 < part < 1:

@@ -178,7 +178,7 @@ class AdaptiveObjectivePerturbation:
     precision_share : Fraction, default=1/100
         Share of the budget for the noise that covers the solver's tolerance.
     coef_norm_guess : float, optional
-        Public guess of ‖θ‖, used to choose an automatic ridge. The guess affects accuracy,
+        Public guess at ‖θ‖, used to choose an automatic ridge. The guess affects accuracy,
         never privacy. By default the typical norm that the objective assumes.
 
     Raises

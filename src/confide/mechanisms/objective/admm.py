@@ -86,7 +86,7 @@ class AdmmObjectivePerturbation:
     precision_share : Fraction, default=1/100
         Share of the budget for the noise that covers the solver's tolerance.
     coef_norm_guess : float, default=20.0
-        Public guess of ‖θ‖, which affects accuracy, never privacy.
+        Public guess at ‖θ‖, which affects accuracy, never privacy.
     ridge : float, default=1.0
         Ridge used if ``l2="auto"``.
 
@@ -238,7 +238,9 @@ class AdmmObjectivePerturbation:
         """
         paid = checked_copies(tasks, calibration.copies)
         values = [self._one(calibration, rows, entropy) for rows in paid]
-        return make_release(calibration, values, entropy, "linear term of every x-step")
+        return make_release(
+            calibration, values, entropy, "the linear term in every step of ADMM"
+        )
 
     def _one(
         self, calibration: AdmmObjectiveCalibration, rows: Rows, entropy: Entropy

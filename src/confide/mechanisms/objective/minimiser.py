@@ -113,9 +113,10 @@ def perturbed_minimiser(
 def linear_term(calibration: Calibration, entropy: Entropy) -> Twofold:
     """Draw a real-valued random linear term, and return doubles close to it.
 
-    The second noise covers the difference. A change of the linear term moves the minimiser
-    by at most 1/Λ times this change. The permitted difference is therefore Λ times the
-    allowance in `solver_noise_for`: docs/proofs/finite-precision.md.
+    The noise that is added to the minimiser afterwards masks the difference between the
+    two. A change in the linear term moves the minimiser by at most 1/Λ times the norm of
+    the change. The permitted difference is therefore Λ times the allowance in
+    `solver_noise_for` (docs/proofs/finite-precision.md).
     """
     objective = calibration.objective
     allowed = LINEAR_SHARE * calibration.tolerance * objective.strong_convexity

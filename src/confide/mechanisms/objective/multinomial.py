@@ -288,7 +288,7 @@ def _zcdp(objective: Objective, budget: Zcdp, neighbours: Neighbours) -> Perturb
 
 NOISE_SHARE = {Pure: 0.5, Approx: 1.0, Zcdp: 1.0}
 """Least automatic ridge, by type of budget, in units of the expected norm of the noise
-divided by a guess of ‖θ‖."""
+divided by a guess at ‖θ‖."""
 RIDGE_PER_NOISE = {Approx: 0.45, Zcdp: 1.25}
 """Automatic ridge, by type of budget, in units of X̄ times the noise scale that the
 gradients alone require."""

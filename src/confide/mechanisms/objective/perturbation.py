@@ -92,7 +92,7 @@ class ObjectivePerturbation:
     precision_share : Fraction, default=1/100
         Share of the budget for the noise that covers the solver's tolerance.
     coef_norm_guess : float, optional
-        Public guess of ‖θ‖, used to choose an automatic ridge. The guess affects accuracy,
+        Public guess at ‖θ‖, used to choose an automatic ridge. The guess affects accuracy,
         never privacy. By default the typical norm that the objective assumes.
     noise : {"shorter", "composable", "gaussian"}, default="shorter"
         Noise for (epsilon, delta) with the coupled analysis. "shorter" is the smaller of
@@ -386,8 +386,9 @@ class ObjectivePerturbation:
     ) -> Objective:
         """Return the objective with an automatic ridge.
 
-        The ridge is that of `_comfortable_ridge`, or the expected norm of the noise divided
-        by a guess of ‖θ‖ if that is larger.
+        The ridge is the larger of `_comfortable_ridge` and the expected norm of the noise
+        divided by a guess at ‖θ‖. For multinomial models, this quotient is multiplied by a
+        constant.
         """
         if self.coef_norm_guess is not None:
             objective = replace(objective, coef_norm_guess=self.coef_norm_guess)

@@ -108,7 +108,7 @@ def split_budget(task: TwoFitSpec, budget: Budget, share: Fraction) -> TwoFits:
 def _effort(task: TwoFitSpec, second: Calibration) -> float:
     """Return the combined effect of noise and ridge on the gradient of the second fit.
 
-    This is E‖b‖ + Λ·‖θ‖ with a guess of ‖θ‖.
+    This is E‖b‖ + Λ·‖θ‖ with a guess at ‖θ‖.
     """
     noise = second.noise.expected_norm(task.final.dimension)
     ridge = second.objective.strong_convexity

@@ -228,9 +228,10 @@ class RlsOut:
     Public       loss, bounds, number of rows, radius, penalty, budget, tolerance.
     Private      rows and targets.
     Sensitivity  tight: 2L/Λ, where L bounds the norm of the gradient of one record in the
-                 ball; published: 4(ρ + R)/(λn) with the Lipschitz constant ρ of the paper,
-                 which is (12R + 8)/(λn) for the squared loss with row norms and targets of
-                 at most 1. Under add-remove both are halved. 2·tolerance is added to both.
+                 ball; published: 4(ρ + R)/(λn), where ρ is the Lipschitz constant in the
+                 paper. For the squared loss with row norms and targets of at most 1, this
+                 is (12R + 8)/(λn). Under add-remove both sensitivities are halved.
+                 2·tolerance is added to both.
     Proof        docs/proofs/output-perturbation.md
 
     Parameters
@@ -246,7 +247,7 @@ class RlsOut:
         because the paper does not halve the squares.
     constants : {"tight", "published"}, default="tight"
         Choice of the sensitivity. With "published" the noisy minimiser is released
-        unchanged, with "tight" it is projected onto the ball.
+        unchanged; with "tight" it is projected onto the ball.
     oracle : bool, default=False
         Declare that settings were tuned on the private data. Such a release has no
         guarantee and is for comparison only.

@@ -12,7 +12,7 @@ from confide.studies.engine.study import Cell, Study, register
 from confide.studies.napp.panels import legend
 
 SOURCE: Final = "Rényi Differentially Private ADMM for Non-Smooth Regularized Optimization"
-STAND_IN: Final = " (with people of the ACS in place of IPUMS-BR)"
+STAND_IN: Final = " (with data of the American Community Survey in place of IPUMS-BR)"
 EPSILONS = (0.1, 0.2, 0.5, 1.0)
 WEIGHTS = (1e-4, 1e-3)
 REPEATS = 10

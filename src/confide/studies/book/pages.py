@@ -36,7 +36,7 @@ PAPERS: Final = {
     "napp-erm": "Li and Liu: NAPP-ERM",
     "renyi-admm": "Rényi ADMM for non-smooth penalties",
     "kifer-smith-thakurta": "Kifer, Smith and Thakurta: objective perturbation, sparsity",
-    "private-regression": "Wu and others: private regression revisited",
+    "private-regression": "Wu et al.: private regression revisited",
 }
 """Titles of the pages on the papers, in the order of the front page."""
 BEYOND: Final = "beyond"

@@ -219,7 +219,7 @@ def sparse_regression(size: int) -> Objective:
 
 
 def _chance_above(gap: float, others: int, size: int) -> float:
-    """Return P(max of ``others`` Laplace draws > ``gap`` + min of ``size`` other draws)."""
+    """Return P(max of ``others`` Laplace draws > ``gap`` + min of ``size`` more draws)."""
     edges = np.concatenate([np.arange(-FAR, 0.0), np.linspace(0, gap, math.ceil(gap) + 1)])
     edges = np.concatenate([edges, gap + np.arange(1, FAR)])
     half, middle = np.diff(edges) / 2, (edges[1:] + edges[:-1]) / 2

@@ -1,4 +1,4 @@
-"""Bounds of Wu and others: stability (Theorem 14) and generalisation (Theorems 20 and 21).
+"""Bounds of Wu et al.: stability (Theorem 14) and generalisation (Theorems 20 and 21).
 
 As in the paper, ρ is the Lipschitz constant of the loss of a record, λ its strong
 convexity, the risk is a mean over n records, and neighbouring tables differ in the values

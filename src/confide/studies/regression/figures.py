@@ -121,11 +121,13 @@ class FigureSpec:
 
 
 PLANS: Final = {
-    1: FigureSpec(OUTPUT, ("error",), "Error of the dose by ε: output perturbation"),
+    1: FigureSpec(
+        OUTPUT, ("error",), "Error in the predicted dose, by ε: output perturbation"
+    ),
     2: FigureSpec(
         (*FIT, "oracle, noise included", *OURS, PLAIN),
         ("error",),
-        "Error of the dose by ε: data-independent choice and oracle",
+        "Error in the predicted dose, by ε: data-independent choice and oracle",
     ),
     3: FigureSpec(
         ("functional", *TUNED, "data-independent", *OURS, PLAIN),
@@ -138,7 +140,7 @@ PLANS: Final = {
             *("objective, data-independent", *FIT, "histogram", *OURS, PLAIN),
         ),
         ("error",),
-        "Error of the dose by ε: objective perturbation and histogram",
+        "Error in the predicted dose, by ε: objective perturbation and histogram",
     ),
     5: FigureSpec(OUTPUT, ("attack", "utility"), "Genotypes guessed by model inversion"),
     6: FigureSpec(

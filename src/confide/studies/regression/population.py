@@ -50,7 +50,7 @@ def dose_bands(predicted: Array, right: Array, band: float = BAND) -> DoseBands:
         )
     if not (true > 0).all() or not np.isfinite(said).all():
         must = "finite, with positive right doses"
-        raise InvalidParameter("doses", must, Described("other values"))
+        raise InvalidParameter("doses", must, Described("doses that are not"))
     if not 0 < band < 1:
         raise InvalidParameter("band", "between 0 and 1", band)
     ratio = said / true

@@ -1,4 +1,4 @@
-"""Numbers in the text of Wu and others, whose figures print no values."""
+"""Numbers from the text of Wu et al., whose figures show no numerical values."""
 
 from typing import Final
 

@@ -39,7 +39,7 @@ def excess_loss(epsilon: float, scale: float, dimension: int, shape: int) -> flo
     scale : float
         s divided by the distance of the centres; 1/ε₀ for noise meant to be ε₀-private.
     dimension, shape : int
-        d and k. The correct radius has k = d, and an Exponential radius has k = 1.
+        d and k. The correct radius has k = d, and an exponential radius has k = 1.
     """
     if not epsilon >= 0 or not 0 < scale < math.inf:
         must = "numbers with epsilon >= 0 and scale > 0"

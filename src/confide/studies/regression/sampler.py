@@ -1,7 +1,7 @@
 """A hypothesis about the paper on private regression: the norm of its noise was too small.
 
 With the printed noise, no scaling of rows and doses reproduces the printed errors. Noise in
-a random direction with an Exponential radius nearly does, but is not private in more than
+a random direction with an exponential radius nearly does, but is not private in more than
 one dimension. `reg-scalings` compares all scalings at one ε, `reg-sampler` repeats figures
 1, 2, 5 and 7 with this noise, and `reg-promise` computes its privacy. None of this proves
 what the authors did; their text leaves it open.
@@ -325,7 +325,7 @@ def _sampler_figure(rows: pd.DataFrame) -> Any:
 register(
     Study(
         name="reg-sampler",
-        title="Error and model inversion if the radius of the noise were Exponential",
+        title="Error and model inversion when the radius of the noise is exponential",
         source=f"{SOURCE}; a hypothesis about figures 1, 2, 5 and 7",
         cells=_sampler_cells,
         run=sampler_trial,
@@ -376,7 +376,7 @@ def _promise_table(rows: pd.DataFrame) -> pd.DataFrame:
 register(
     Study(
         name="reg-promise",
-        title="Privacy of noise with an Exponential radius in 14 dimensions",
+        title="Privacy of noise with an exponential radius in 14 dimensions",
         source=f"{SOURCE}, Algorithm 4; exact integrals, nothing is sampled",
         cells=_promise_cells,
         run=promise_trial,

@@ -413,7 +413,7 @@ class LevelColumn:
 def refuse_missing(name: str, instead: str) -> InvalidData:
     """Return the error for a missing value in a column that allows none."""
     return InvalidData(
-        f"column {name!r} must have no missing values, because its schema says missing = "
+        f"column {name!r} must have no missing values, because its schema has missing = "
         f'"refuse". Drop the rows without a value, or declare missing = "{instead}".'
     )
 

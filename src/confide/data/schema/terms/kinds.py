@@ -275,7 +275,10 @@ class Interaction:
         return mean, second - np.outer(mean, mean)
 
     def mean_squares(self) -> Array:
-        """Return the mean squares of the features: products over independent parts."""
+        """Return the mean squares of the features.
+
+        They are products of the mean squares of the parts, which are assumed independent.
+        """
         return kron([part.mean_squares() for part in self.parts])
 
 

@@ -75,8 +75,8 @@ CONVEX = Verdict(
     Status.PROVED,
     "convex",
     "Without MOOR the fixed point minimises one convex objective with a ridge of 2Λ₀, "
-    "which is objective perturbation by Kifer, Smith and Thakurta. The distance of the "
-    "solution from the minimiser is certified.",
+    "so the variant is the objective perturbation of Kifer, Smith and Thakurta. The "
+    "distance of the solution from the minimiser is certified.",
 )
 
 
