@@ -250,7 +250,7 @@ def blind_to_its_needs(_, objective, budget, neighbours, *, copies=1):
 
 
 FAULTS = {
-    "one seed for all": ({"release": without_fresh_noise}, "another seed must change"),
+    "one seed for all": ({"release": without_fresh_noise}, "another seed must give"),
     "no stamp": ({"release": unstamped}, "marked as not private"),
     "data in the weights": ({"release": with_data}, "no array except its value"),
     "copies for nothing": ({"calibrate": deaf_to_copies}, "must need more noise"),

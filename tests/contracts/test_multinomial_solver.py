@@ -137,7 +137,7 @@ def test_mechanisms_of_one_score_refuse_several(name):
     if name in kinds:
         pytest.skip("needs settings; refused by the needs that all have in common")
     objective = Objective(Multinomial(3), 6, l2=1.0, responses=2)
-    with pytest.raises((UnmetNeeds, InvalidParameter), match=r"score|target"):
+    with pytest.raises((UnmetNeeds, InvalidParameter), match=r"linear predictor|target"):
         MECHANISMS[name]().calibrate(objective, Approx(1, 1e-6), Neighbours.ADD_REMOVE)
 
 
