@@ -138,7 +138,7 @@ FAULTS = {
     "chances of one side": (
         Gaussian,
         {"chance_below": lambda self, x: Gaussian.chance_below(self, x + 0.1)},
-        "preferred side",
+        "rotation-invariant",
     ),
     "clamped to the floor": (Gaussian, {"draw_above": clamped}, "given that all"),
     "below the floor": (Gaussian, {"draw_above": through_the_floor}, "stay above"),
