@@ -8,11 +8,11 @@ INTRO = """
     Every table is used with its bundled schema, one fixed split into training and test rows
     (for randhie, errors are computed on the training rows), and otherwise default settings.
     The tables show means over {runs} seeds ± standard errors. The main columns are for
-    `fit(frame)` with the schema. The columns "arrays" are for fits to arrays of the same
-    columns, scaled to [−1, 1] or coded as indicators, in which rows with a norm above 1 are
-    rescaled to norm 1. Neighbours are add-remove, except under zCDP. The columns "before"
-    show results of an earlier version, which did not estimate ranges privately, for fits
-    with the schema over five seeds.
+    `fit(frame)` with the schema. The "arrays" columns are for fits to plain arrays: the
+    same variables are scaled to [−1, 1] or coded as indicators, and rows with a norm above
+    1 are rescaled to norm 1. The neighbour relation is add-remove, except under zCDP. The
+    "before" columns show results of an earlier version, which did not estimate ranges
+    privately, for fits with the schema over five seeds.
 """
 ALIKE = """
     In the last column, "behind" lists the figures in which fits with the schema are worse

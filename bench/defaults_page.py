@@ -85,8 +85,8 @@ TRIED = """
     are estimated if a twentieth of the number of rows is at least 0.5 standard deviations
     of the noise on a count (normal noise), or 0.8 standard deviations (Laplace noise). The
     lists "whether to buy" compare this rule with others. The column "chosen by the others"
-    shows which setting the rule chooses without the table in question, and the next column
-    shows the score of this setting on that table. For each list, only the tables on which
+    shows the setting that the other tables would choose, and the next column shows its
+    score on the table that was left out. For each list, only the tables on which
     it was measured are shown, and only the settings that were measured on all of these
     tables.
 """

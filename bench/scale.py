@@ -291,7 +291,7 @@ def _streams(results):
     spread = max(costs.values()) / min(costs.values())
     steady = (
         "Between tables of different sizes, the cost per row and sweep varies by a factor "
-        f"of {spread:.2f} (target: at most {STEADY}, {verdict(spread, STEADY)})."
+        f"of {spread:.3f} (target: at most {STEADY}, {verdict(spread, STEADY)})."
     )
     return table(head, rows) + "\n\n" + prose(steady)
 

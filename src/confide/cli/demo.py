@@ -76,9 +76,9 @@ def _in_words(shown: confide.demo.Demo) -> str:
     signs = "no measurement, because the table is small"
     return (
         f"At this budget the interval excludes 0 for {', '.join(sure) or signs}. "
-        f"Privacy noise widens {wide} of {len(rows)} intervals more than sampling error. "
-        f"{held} of the intervals contain the estimate of the same model without noise "
-        "or ridge penalty."
+        f"Privacy noise widens {wide} of {len(rows)} intervals more than sampling error "
+        f"does. {held} of the intervals contain the estimate of the same model without "
+        "noise or ridge penalty."
     )
 
 

@@ -275,7 +275,7 @@ def _aims(plan: confide.planning.FitPlan, width: str) -> tuple[dict[str, Any], .
     name, _, text = width.rpartition("=")
     if not name:
         names = [column.name for column in plan.columns]
-        must = f"one of the columns and a width, such as {names[0]}=0.1"
+        must = f"a column name and a width, such as {names[0]}=0.1"
         raise InvalidParameter("--width", must, width)
     goal = _number(text)
     return tuple(

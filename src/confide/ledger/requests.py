@@ -93,7 +93,7 @@ def no_limit(place: str, dataset: str, known: tuple[str, ...]) -> str:
     hint = did_you_mean(dataset, known)
     return (
         f"{dataset!r} has no limit in this ledger, so nothing may be spent on it."
-        f"{listed}{' ' + hint if hint else ''} Set one: confide budget "
+        f"{listed}{' ' + hint if hint else ''} Set a limit: confide budget "
         f"{shlex.quote(redacted(place))} --dataset {shlex.quote(dataset)} --epsilon 3 "
         f"--delta 1e-5, or in Python ledger.set_limit({json.dumps(dataset)}, "
         "Approx(3, 1e-5)). Nothing was spent."

@@ -345,8 +345,8 @@ class SqliteStore(Store):
                 "in it what was spent since."
             )
         return ConfideError(
-            f"{where} cannot be used ({error}). Nothing was spent. It must be in an "
-            "existing folder with write permission, on a disk with free space."
+            f"{where} cannot be used ({error}). Nothing was spent. The ledger must "
+            "be in an existing folder with write permission, on a disk with free space."
         )
 
     def _driver_errors(self) -> tuple[type[Exception], ...]:

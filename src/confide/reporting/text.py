@@ -182,7 +182,7 @@ def _promise(budget: Budget, neighbours: Neighbours) -> list[str]:
 def _concentrated(budget: Zcdp, neighbours: Neighbours) -> list[str]:
     intro = f"The guarantee is zero-concentrated differential privacy with {budget}."
     if budget.rho > VAST_RHO:
-        return [f"{intro} This is so large that it protects nobody."]
+        return [f"{intro} This budget is so large that it protects nobody."]
     implied = round_up(float(zcdp_to_approx(budget, USUAL_DELTA).epsilon))
     how = f"{intro} At δ = {float(USUAL_DELTA):g} it implies ε = {implied}, which means:"
     bound = _bound(float(implied), float(USUAL_DELTA), f"ε = {implied}", neighbours)

@@ -121,7 +121,10 @@ class Gate:
         """Return a refusal or the entrance page; None if the request is admitted."""
         headers, path = Headers(scope=scope), str(scope["path"])
         if headers.getlist("host") != [self.entry.host]:
-            return refusal("Requests must name this server as their host.")
+            return refusal(
+                "This address does not belong to this server. Open the address that was "
+                "printed where confide was started."
+            )
         if scope["method"] == "GET" and path == ENTRANCE:
             return self._enter(scope)
         foreign = headers.getlist("origin") not in ([], [self.entry.origin])

@@ -84,11 +84,8 @@ class Target:
                 f"missing of target {self.column!r}", "'refuse' or 'drop'", self.missing
             )
         if not isinstance(self.unit, str) or (self.unit and self.labels is not None):
-            raise InvalidParameter(
-                f"unit of target {self.column!r}",
-                "text, and left out for labels",
-                self.unit,
-            )
+            must = "text" if self.labels is None else "left out, because it has labels"
+            raise InvalidParameter(f"unit of target {self.column!r}", must, self.unit)
         if self.range not in get_args(RangeSource):
             raise InvalidParameter(
                 f"range of target {self.column!r}",

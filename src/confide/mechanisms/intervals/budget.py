@@ -360,7 +360,7 @@ def _by_shift(
 def _or_pure(
     task: _Task, budget: Approx, found: tuple[Calibration, Budget, tuple[Event, ...]]
 ) -> tuple[Calibration, Budget, tuple[Event, ...]]:
-    """Return ``found``, or a calibration with smaller noise for pure epsilon.
+    """Return a pure-epsilon calibration if it needs less noise than ``found``, else that.
 
     The budget of the moments is unchanged, and the coefficients get the remaining epsilon.
     """
